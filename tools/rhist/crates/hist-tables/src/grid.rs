@@ -34,15 +34,14 @@ pub fn slot(kind: Kind, key: &Key) -> Option<Slot> {
 
 /// Returns the hits of a table by interval, in ascending order; none if the table has no column of intervals.
 pub fn slots(table: &Table) -> Vec<(Slot, u64)> {
-    let (Some(column), Some(hits)) = (table.interval_column(), table.hitcount()) else {
+    let Some(column) = table.interval_column() else {
         return Vec::new();
     };
     let kind = table.keys[column].kind;
     let mut sums = BTreeMap::new();
     for row in &table.rows {
         if let Some(slot) = slot(kind, &row.keys[column]) {
-            let count = u64::try_from(row.values[hits]).unwrap_or_default();
-            *sums.entry(slot).or_default() += count;
+            *sums.entry(slot).or_default() += table.hits_of(&row.values);
         }
     }
     sums.into_iter().filter(|&(_, count)| count > 0).collect()
@@ -201,15 +200,8 @@ impl HeatMap {
                     *cell += hits;
                 }
             }
-            let [first, .., last] = epochs else {
-                let span = epochs[0].span;
-                return Column {
-                    spans: span.zip(span),
-                    cells,
-                };
-            };
             Column {
-                spans: first.span.zip(last.span),
+                spans: epochs[0].span.zip(epochs[epochs.len() - 1].span),
                 cells,
             }
         });

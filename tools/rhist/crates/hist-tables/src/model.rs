@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::{Error, Result};
 
@@ -30,12 +30,8 @@ pub enum Unit {
 impl Unit {
     /// Returns the unit with this name, as in JSON and recipes.
     pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "ns" => Some(Self::Ns),
-            "us" => Some(Self::Us),
-            "bytes" => Some(Self::Bytes),
-            _ => None,
-        }
+        let all = [Self::Ns, Self::Us, Self::Bytes];
+        all.into_iter().find(|unit| unit.name() == name)
     }
 
     /// Returns the name of the unit.
@@ -49,11 +45,13 @@ impl Unit {
 }
 
 /// The kind of a key column's values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Kind {
     /// A number.
     Number,
     /// A string.
+    #[serde(rename = "string")]
     Text,
     /// An address and its symbol.
     Symbol,
@@ -66,11 +64,13 @@ pub enum Kind {
     /// Intervals: `2^scale` of them for each power of two.
     Log2 {
         /// log2 of the number of intervals.
+        #[serde(default)]
         scale: u8,
     },
     /// Intervals of this width.
     Buckets {
         /// The number of integers in an interval.
+        #[serde(default)]
         width: u64,
     },
 }
@@ -80,22 +80,25 @@ impl Kind {
     pub fn is_interval(self) -> bool {
         matches!(self, Self::Log2 { .. } | Self::Buckets { .. })
     }
-
-    /// Whether the intervals are powers of two or parts of them.
-    pub fn is_log2(self) -> bool {
-        matches!(self, Self::Log2 { .. })
-    }
 }
 
 /// A column of keys.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct KeyColumn {
     /// The field, without modifiers.
     pub name: String,
     /// The kind of the column's values.
+    #[serde(flatten)]
     pub kind: Kind,
     /// The unit of the column's numbers, if it is known.
+    #[serde(default, deserialize_with = "known_unit")]
     pub unit: Option<Unit>,
+}
+
+/// Reads a unit from JSON; `None` for one that a later version may add.
+fn known_unit<'de, D: Deserializer<'de>>(name: D) -> std::result::Result<Option<Unit>, D::Error> {
+    let name = Option::<String>::deserialize(name)?;
+    Ok(name.as_deref().and_then(Unit::named))
 }
 
 /// The statistic of a row's numbers that a column shows.
@@ -134,13 +137,15 @@ impl Agg {
 }
 
 /// A column of counts, sums, or other statistics of numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ValueColumn {
     /// `hitcount`, or the name of the field.
     pub name: String,
     /// The statistic of the field that the column shows.
+    #[serde(default)]
     pub agg: Agg,
     /// The unit of the column's numbers, if it is known.
+    #[serde(default, deserialize_with = "known_unit")]
     pub unit: Option<Unit>,
 }
 
@@ -509,9 +514,15 @@ impl Table {
         self.values.iter().position(|v| v.name == "hitcount")
     }
 
+    /// Returns the number of hits among the values of a row or a group of this table.
+    pub fn hits_of(&self, values: &[Number]) -> u64 {
+        let hits = self.hitcount().map_or(0, |column| values[column]);
+        u64::try_from(hits).unwrap_or_default()
+    }
+
     /// Returns the index of the column with this statistic of the measured field.
     pub fn of_measure(&self, agg: Agg) -> Option<usize> {
-        let name = &self.keys[self.interval_column()?].name;
+        let name = &self.interval()?.name;
         let mut values = self.values.iter();
         values.position(|value| value.agg == agg && value.name == *name)
     }
@@ -519,6 +530,17 @@ impl Table {
     /// Returns the index of the measured interval's column: the last one, as intervals to group by come before it.
     pub fn interval_column(&self) -> Option<usize> {
         self.keys.iter().rposition(|k| k.kind.is_interval())
+    }
+
+    /// Returns the measured interval's column.
+    pub fn interval(&self) -> Option<&KeyColumn> {
+        self.interval_column().map(|column| &self.keys[column])
+    }
+
+    /// Returns the keys of a group as they are shown, in the order of their columns.
+    pub fn words_of<'a>(&'a self, group: &'a Group) -> impl Iterator<Item = String> + 'a {
+        let keys = group.keys.iter().zip(self.other_keys());
+        keys.map(|(key, column)| crate::units::key(key, column.unit))
     }
 
     /// Returns the columns of keys except for the measured interval.
@@ -617,33 +639,9 @@ impl Table {
 
     /// Adds the hits of another table with the same columns: of a later epoch, or of another machine.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        self.same_columns(other)?;
-        if self.rows.is_empty() {
-            self.keys.clone_from(&other.keys);
-            self.values.clone_from(&other.values);
-        }
-        let places: HashMap<Vec<Key>, usize> = self
-            .rows
-            .iter()
-            .enumerate()
-            .map(|(i, row)| (row.keys.clone(), i))
-            .collect();
-        for row in &other.rows {
-            match places.get(&row.keys) {
-                Some(&i) => {
-                    self.rows[i].join(&self.values, row);
-                }
-                None => self.rows.push(row.clone()),
-            }
-        }
-        self.account.add(&other.account);
-        self.span = self.span.zip(other.span).map(|(a, b)| {
-            let last = if a.to >= b.to { a } else { b };
-            Span {
-                from: a.from.min(b.from),
-                ..last
-            }
-        });
+        let mut sum = Sum::of(self);
+        sum.add(other)?;
+        *self = sum.table;
         Ok(())
     }
 
@@ -662,7 +660,6 @@ impl Table {
     /// Returns the rows grouped by all keys except for the measured interval, groups in the order of their first rows.
     pub fn groups(&self) -> Vec<Group> {
         let interval = self.interval_column();
-        let hits = self.hitcount();
         let mut places: HashMap<Vec<Key>, usize> = HashMap::new();
         let mut groups: Vec<(Group, BTreeMap<Bucket, u64>)> = Vec::new();
         for row in &self.rows {
@@ -689,10 +686,8 @@ impl Table {
                 false => join(&self.values, &mut group.values, &row.values),
             }
             group.exemplars.extend(row.exemplar.as_deref().cloned());
-            if let (Some(bucket), Some(hits)) = (interval.and_then(|i| row.keys[i].bucket()), hits)
-            {
-                *buckets.entry(bucket).or_default() +=
-                    u64::try_from(row.values[hits]).unwrap_or_default();
+            if let Some(bucket) = interval.and_then(|i| row.keys[i].bucket()) {
+                *buckets.entry(bucket).or_default() += self.hits_of(&row.values);
             }
         }
         let end = |group: &Group, agg| {
@@ -781,10 +776,20 @@ impl Sum {
 
     /// Adds a table of a later epoch, or of another machine.
     pub fn add(&mut self, table: &Table) -> Result<()> {
-        let rows = std::mem::take(&mut self.table.rows);
-        let merged = self.table.merge(&table.without_rows());
-        self.table.rows = rows;
-        merged?;
+        let sum = &mut self.table;
+        sum.same_columns(table)?;
+        if sum.rows.is_empty() {
+            sum.keys.clone_from(&table.keys);
+            sum.values.clone_from(&table.values);
+        }
+        sum.account.add(&table.account);
+        sum.span = sum.span.zip(table.span).map(|(a, b)| {
+            let last = if a.to >= b.to { a } else { b };
+            Span {
+                from: a.from.min(b.from),
+                ..last
+            }
+        });
         self.add_rows(&table.rows);
         Ok(())
     }

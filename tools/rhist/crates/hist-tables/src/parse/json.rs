@@ -116,7 +116,7 @@ impl<R: BufRead> Reader<R> {
         let mut table = loop {
             match self.next_line()? {
                 None => return Ok(None),
-                Some(Line::Head(head)) => break head.table(),
+                Some(Line::Head(table)) => break *table,
                 Some(Line::Other) => {}
                 Some(_) => {
                     return Err(self.wrong("it belongs to a table whose first line is missing"))
@@ -174,7 +174,7 @@ pub fn tables(text: &[u8]) -> Result<Vec<Table>> {
 }
 
 enum Line {
-    Head(Box<Head>),
+    Head(Box<Table>),
     Row(Vec<Key>, Vec<Value>, Option<Box<Exemplar>>),
     End(Account),
     /// Lines of percentiles, which the reader computes from the rows instead, and of later types.
@@ -211,7 +211,9 @@ impl Line {
         match serde_json::from_slice::<Tag<'_>>(line)?.kind.as_deref() {
             // In a later version, members may have another meaning.
             Some("hist") if is_newer(line).is_some() => Err(de::Error::custom("it is newer")),
-            Some("hist") => serde_json::from_slice(line).map(Self::Head),
+            Some("hist") => {
+                serde_json::from_slice(line).map(|head: Head| Self::Head(Box::new(head.into())))
+            }
             Some("end") => serde_json::from_slice(line).map(|end: End| Self::End(end.into())),
             Some(_) => Ok(Self::Other),
             None => row(),
@@ -230,8 +232,8 @@ struct Head {
     from: u64,
     to: u64,
     real: u64,
-    keys: Vec<RawKeyColumn>,
-    vals: Vec<RawColumn>,
+    keys: Vec<KeyColumn>,
+    vals: Vec<ValueColumn>,
     overhead: Option<Overhead>,
 }
 
@@ -244,89 +246,31 @@ fn yes() -> bool {
     true
 }
 
-#[derive(serde::Deserialize)]
+#[derive(PartialEq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
     Active,
     Paused,
 }
 
-#[derive(serde::Deserialize)]
-struct RawColumn {
-    name: String,
-    #[serde(default)]
-    agg: Agg,
-    unit: Option<String>,
-}
-
-#[derive(serde::Deserialize)]
-struct RawKeyColumn {
-    name: String,
-    unit: Option<String>,
-    kind: RawKind,
-    #[serde(default)]
-    scale: u8,
-    #[serde(default)]
-    width: u64,
-}
-
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum RawKind {
-    Number,
-    String,
-    Symbol,
-    Execname,
-    Syscall,
-    Stack,
-    Log2,
-    Buckets,
-}
-
-impl Head {
-    fn table(self) -> Table {
-        let unit = |unit: Option<String>| unit.as_deref().and_then(Unit::named);
-        Table {
-            event: self.event,
-            trigger: self.trigger,
-            active: matches!(self.state, State::Active),
-            consumed: self.consumed,
+impl From<Head> for Table {
+    fn from(head: Head) -> Self {
+        Self {
+            event: head.event,
+            trigger: head.trigger,
+            active: head.state == State::Active,
+            consumed: head.consumed,
             span: Some(Span {
-                epoch: self.epoch,
-                from: self.from,
-                to: self.to,
-                real: self.real,
+                epoch: head.epoch,
+                from: head.from,
+                to: head.to,
+                real: head.real,
             }),
-            keys: self
-                .keys
-                .into_iter()
-                .map(|key| KeyColumn {
-                    name: key.name,
-                    kind: match key.kind {
-                        RawKind::Number => Kind::Number,
-                        RawKind::String => Kind::Text,
-                        RawKind::Symbol => Kind::Symbol,
-                        RawKind::Execname => Kind::Execname,
-                        RawKind::Syscall => Kind::Syscall,
-                        RawKind::Stack => Kind::Stack,
-                        RawKind::Log2 => Kind::Log2 { scale: key.scale },
-                        RawKind::Buckets => Kind::Buckets { width: key.width },
-                    },
-                    unit: unit(key.unit),
-                })
-                .collect(),
-            values: self
-                .vals
-                .into_iter()
-                .map(|value| ValueColumn {
-                    name: value.name,
-                    agg: value.agg,
-                    unit: unit(value.unit),
-                })
-                .collect(),
+            keys: head.keys,
+            values: head.vals,
             rows: Vec::new(),
             account: Account::default(),
-            cost: self.overhead.map(|overhead| overhead.ppm),
+            cost: head.overhead.map(|overhead| overhead.ppm),
         }
     }
 }

@@ -39,36 +39,9 @@ pub fn tables(event: &str, text: &[u8]) -> Result<Read> {
     Ok(read)
 }
 
-/// The form in which a trigger shows a key.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
-    /// As a number or a string, without a modifier.
-    Plain,
-    Hex,
-    Symbol,
-    Execname,
-    Syscall,
-    Stack,
-    Log2(u8),
-    Buckets(u64),
-}
-
-impl Shown {
-    fn kind(self) -> Kind {
-        match self {
-            Self::Plain | Self::Hex => Kind::Number,
-            Self::Symbol => Kind::Symbol,
-            Self::Execname => Kind::Execname,
-            Self::Syscall => Kind::Syscall,
-            Self::Stack => Kind::Stack,
-            Self::Log2(scale) => Kind::Log2 { scale },
-            Self::Buckets(width) => Kind::Buckets { width },
-        }
-    }
-}
-
-/// Returns the names of a trigger's keys, and the forms in which they are shown.
-fn keys_of(trigger: &str) -> Vec<(String, Shown)> {
+/// Returns the columns of a trigger's keys, and whether each shows hexadecimal numbers. A key without a modifier has the
+/// kind of numbers, until a row shows that it is a string.
+fn keys_of(trigger: &str) -> Vec<(KeyColumn, bool)> {
     let keys = parameter(trigger, "keys=").unwrap_or_default();
     let hidden = trigger.contains(":quantiles(");
     keys.split(',')
@@ -78,24 +51,31 @@ fn keys_of(trigger: &str) -> Vec<(String, Shown)> {
                 _ => (key, ""),
             };
             let number = |of: &str| modifier.strip_prefix(of).and_then(|n| n.parse().ok());
-            let shown = match modifier {
-                "hex" => Shown::Hex,
-                "sym" | "sym-offset" => Shown::Symbol,
-                "execname" => Shown::Execname,
-                "syscall" => Shown::Syscall,
-                "stacktrace" => Shown::Stack,
-                "log2" => Shown::Log2(0),
-                "usecs" => Shown::Plain,
-                _ if key == "common_stacktrace" || key == "stacktrace" => Shown::Stack,
+            let column = |name: &str, kind| KeyColumn {
+                name: name.to_owned(),
+                kind,
+                unit: None,
+            };
+            let kind = match modifier {
+                "hex" | "usecs" => Kind::Number,
+                "sym" | "sym-offset" => Kind::Symbol,
+                "execname" => Kind::Execname,
+                "syscall" => Kind::Syscall,
+                "stacktrace" => Kind::Stack,
+                "log2" => Kind::Log2 { scale: 0 },
+                _ if key == "common_stacktrace" || key == "stacktrace" => Kind::Stack,
                 _ => match (number("log2="), number("buckets=")) {
-                    (Some(scale), _) => Shown::Log2(u8::try_from(scale).unwrap_or_default()),
-                    (_, Some(width)) => Shown::Buckets(width),
-                    _ => return (key.to_owned(), Shown::Plain),
+                    (Some(scale), _) => Kind::Log2 {
+                        scale: u8::try_from(scale).unwrap_or_default(),
+                    },
+                    (_, Some(width)) => Kind::Buckets { width },
+                    _ => return (column(key, Kind::Number), false),
                 },
             };
-            (name.trim_start_matches('$').to_owned(), shown)
+            let column = column(name.trim_start_matches('$'), kind);
+            (column, modifier == "hex")
         })
-        .filter(|(_, shown)| !hidden || !shown.kind().is_interval())
+        .filter(|(column, _)| !hidden || !column.kind.is_interval())
         .collect()
 }
 
@@ -107,7 +87,8 @@ fn parameter<'a>(trigger: &'a str, name: &str) -> Option<&'a str> {
 
 struct Parser<'a> {
     rest: &'a str,
-    shown: Vec<Shown>,
+    /// Whether each key is shown as a hexadecimal number.
+    hex: Vec<bool>,
     table: Table,
 }
 
@@ -127,25 +108,18 @@ impl<'a> Parser<'a> {
             Some(trigger) => (trigger, false),
             None => (line.strip_suffix(" [active]").unwrap_or(line), true),
         };
-        let keys = keys_of(trigger);
+        let (keys, hex) = keys_of(trigger).into_iter().unzip();
         let values = parameter(trigger, ":vals=").unwrap_or_default();
         Ok(Self {
             rest: rest.trim_start_matches(['#', '\n']),
-            shown: keys.iter().map(|&(_, shown)| shown).collect(),
+            hex,
             table: Table {
                 event: event.into(),
                 trigger: trigger.into(),
                 active,
                 consumed: true,
                 span: None,
-                keys: keys
-                    .into_iter()
-                    .map(|(name, shown)| KeyColumn {
-                        name,
-                        kind: shown.kind(),
-                        unit: None,
-                    })
-                    .collect(),
+                keys,
                 values: values
                     .split(',')
                     .filter(|name| {
@@ -202,8 +176,8 @@ impl<'a> Parser<'a> {
     }
 
     fn row(&mut self) -> Option<()> {
-        let mut keys = Vec::with_capacity(self.shown.len());
-        for i in 0..self.shown.len() {
+        let mut keys = Vec::with_capacity(self.hex.len());
+        for i in 0..self.hex.len() {
             if i > 0 {
                 self.skip(", ")?;
             }
@@ -239,58 +213,41 @@ impl<'a> Parser<'a> {
     }
 
     fn key(&mut self, i: usize) -> Option<Key> {
-        if self.shown[i] == Shown::Stack {
+        let kind = self.table.keys[i].kind;
+        if kind == Kind::Stack {
             return self.stack(i);
         }
         let (name, rest) = self.rest.split_once(": ")?;
         self.rest = rest;
         self.table.keys[i].name = name.to_owned();
-        match self.shown[i] {
-            Shown::Plain => self.plain(i),
-            Shown::Hex => {
-                let digits = self.take(|c| c.is_ascii_hexdigit());
-                u64::from_str_radix(digits, 16)
-                    .ok()
-                    .map(|n| Key::Number(n.into()))
-            }
-            Shown::Symbol => {
+        match kind {
+            _ if self.hex[i] => Some(Key::Number(self.hexadecimal()?.into())),
+            Kind::Number | Kind::Text => self.plain(i),
+            Kind::Symbol => {
                 self.skip("[")?;
-                let digits = self.take(|c| c.is_ascii_hexdigit());
+                let address = self.hexadecimal()?;
                 self.skip("] ")?;
-                let end = self.end_of_key(0)?;
-                let (name, rest) = self.rest.split_at(end);
-                self.rest = rest;
-                Some(Key::Symbol {
-                    address: u64::from_str_radix(digits, 16).ok()?,
-                    name: name.trim_end_matches(' ').to_owned(),
-                })
+                let name = self.padded(self.end_of_key(0)?);
+                Some(Key::Symbol { address, name })
             }
-            Shown::Execname => {
+            Kind::Execname => {
                 let from = self.place(COMM_WIDTH)?;
-                let at = from + self.rest[from..].find('[')?;
-                let (comm, rest) = self.rest.split_at(at);
-                self.rest = rest;
                 Some(Key::Task {
-                    comm: comm.trim_end_matches(' ').to_owned(),
+                    comm: self.padded(from + self.rest[from..].find('[')?),
                     pid: self.bracketed()?,
                 })
             }
-            Shown::Syscall => {
-                let (name, _) = self.rest.split_once('[')?;
-                self.rest = &self.rest[name.len()..];
-                let name = name.trim_end_matches(' ');
+            Kind::Syscall => {
+                let name = self.padded(self.rest.find('[')?);
                 Some(Key::Syscall {
-                    name: (name != "unknown_syscall").then(|| name.to_owned()),
+                    name: Some(name).filter(|name| name != "unknown_syscall"),
                     number: self.bracketed()?,
                 })
             }
-            Shown::Log2(0) => {
+            Kind::Log2 { scale: 0 } => {
                 self.skip("~ 2^")?;
-                let power: u32 = self
-                    .take(|c| c.is_ascii_digit())
-                    .parse()
-                    .ok()
-                    .filter(|&n| n <= 64)?;
+                let power = self.take(|c| c.is_ascii_digit()).parse::<u32>();
+                let power = power.ok().filter(|&power| power <= 64)?;
                 let hi = (1 << power).min(Number::from(u64::MAX));
                 Some(Key::Bucket {
                     bucket: Bucket {
@@ -300,7 +257,7 @@ impl<'a> Parser<'a> {
                     index: Some(power.into()),
                 })
             }
-            Shown::Log2(_) | Shown::Buckets(_) => {
+            Kind::Log2 { .. } | Kind::Buckets { .. } => {
                 self.skip("~ ")?;
                 let lo = self.signed()?;
                 self.skip("-")?;
@@ -314,7 +271,7 @@ impl<'a> Parser<'a> {
                     index: None,
                 })
             }
-            Shown::Stack => None,
+            Kind::Stack => None,
         }
     }
 
@@ -340,9 +297,7 @@ impl<'a> Parser<'a> {
         }
         self.table.keys[i].kind = Kind::Text;
         let end = self.end_of_key(self.place(STRING_WIDTH)?)?;
-        let (text, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        Some(Key::Text(text.trim_end_matches(' ').to_owned()))
+        Some(Key::Text(self.padded(end)))
     }
 
     fn stack(&mut self, i: usize) -> Option<Key> {
@@ -416,6 +371,18 @@ impl<'a> Parser<'a> {
     /// Returns the index of the byte at which a column of this width ends.
     fn place(&self, width: usize) -> Option<usize> {
         self.rest.char_indices().nth(width).map(|(at, _)| at)
+    }
+
+    /// Takes a text up to this index, and returns it without the blanks after it.
+    fn padded(&mut self, end: usize) -> String {
+        let (text, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        text.trim_end_matches(' ').to_owned()
+    }
+
+    fn hexadecimal(&mut self) -> Option<u64> {
+        let digits = self.take(|c| c.is_ascii_hexdigit());
+        u64::from_str_radix(digits, 16).ok()
     }
 
     fn bracketed(&mut self) -> Option<Number> {
