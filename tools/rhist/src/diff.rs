@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::error::Result;
-use crate::model::{Bucket, Distribution, Group, Key, KeyColumn, Number, Table};
+use crate::model::{Bucket, Distribution, Key, KeyColumn, Number, Table};
 use crate::output::columns;
 use crate::quantile::{quantile, Percent};
 use crate::record::{Loaded, Series};
@@ -39,7 +39,7 @@ pub fn compare(a: (&Loaded, &Series), b: (&Loaded, &Series), wanted: &Wanted) ->
     }
     let groups = paired(before, after);
     rates(&groups, [a.1, b.1], wanted.top, &mut out);
-    if let Some(column) = before.interval_column().map(|i| &before.keys[i]) {
+    if let Some(column) = before.interval() {
         let all = Pair {
             name: "all".to_owned(),
             sides: [sum(&groups, 0), sum(&groups, 1)],
@@ -121,21 +121,10 @@ impl Pair {
 fn paired(before: &Table, after: &Table) -> Vec<Pair> {
     let mut pairs: BTreeMap<Vec<Key>, Pair> = BTreeMap::new();
     for (side, table) in [before, after].into_iter().enumerate() {
-        let hits = table.hitcount();
-        for Group {
-            keys,
-            values,
-            distribution,
-            ..
-        } in table.groups()
-        {
-            let words = keys
-                .iter()
-                .zip(table.other_keys())
-                .map(|(key, column)| units::key(key, column.unit));
-            let name = words.collect::<Vec<_>>().join(", ");
+        for group in table.groups() {
+            let name = table.words_of(&group).collect::<Vec<_>>().join(", ");
             // Addresses differ from one kernel's boot to the next, so only names are compared.
-            let keys = keys.into_iter().map(|key| match key {
+            let keys = group.keys.into_iter().map(|key| match key {
                 Key::Symbol { name, .. } => Key::Symbol { address: 0, name },
                 key => key,
             });
@@ -144,8 +133,9 @@ fn paired(before: &Table, after: &Table) -> Vec<Pair> {
                 sides: Default::default(),
             });
             let place = &mut pair.sides[side];
-            place.hits += hits.map_or(0, |i| u64::try_from(values[i]).unwrap_or_default());
-            place.distribution = Distribution::of([&place.distribution, &distribution].into_iter());
+            place.hits += table.hits_of(&group.values);
+            let both = [&place.distribution, &group.distribution];
+            place.distribution = Distribution::of(both.into_iter());
         }
     }
     let mut pairs: Vec<Pair> = pairs.into_values().collect();

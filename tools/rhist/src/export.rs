@@ -142,9 +142,8 @@ impl Set {
     fn add(&mut self, table: &Table, most: usize) -> Result<()> {
         self.head.merge(&table.without_rows())?;
         let interval = table.interval_column().map(|i| (i, table.keys[i].kind));
-        let hitcount = table.hitcount();
         for row in &table.rows {
-            let hits = hitcount.map_or(0, |i| u64::try_from(row.values[i]).unwrap_or_default());
+            let hits = table.hits_of(&row.values);
             let slot = interval.and_then(|(i, kind)| grid::slot(kind, &row.keys[i]));
             let labels = self.labels(row);
             let room = self.series.len() < most;
@@ -184,11 +183,6 @@ impl Set {
             .iter()
             .map(|(labels, points)| (Some(labels), points));
         series.chain(self.overflow.as_ref().map(|points| (None, points)))
-    }
-
-    /// Returns the column of intervals, if there is one.
-    pub fn interval(&self) -> Option<&KeyColumn> {
-        self.head.interval_column().map(|i| &self.head.keys[i])
     }
 
     /// Returns the columns of sums, except for the number of hits and the sum of the measured field.

@@ -3,7 +3,6 @@
 //! Shows triggers that exist, regardless of who made them, and changes nothing.
 
 use std::collections::HashMap;
-use std::fs;
 use std::time::Duration;
 
 use clap::Args;
@@ -16,7 +15,7 @@ use crate::parse::json;
 use crate::reading;
 use crate::session::triggers_of;
 use crate::stop::Stop;
-use crate::tracefs::{read, Format, Holds, Tracefs};
+use crate::tracefs::{names_in, read, Format, Holds, Tracefs};
 use crate::units::{self, amount, count, Round, Scale};
 use crate::view::form::{self, Form};
 use crate::view::table::Look;
@@ -56,14 +55,7 @@ pub struct Top {
 
 /// Returns the top directory of tracefs and its instances, with their names.
 fn instances(tracefs: &Tracefs) -> Vec<(String, Tracefs)> {
-    let names = fs::read_dir(tracefs.path("instances"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let mut names: Vec<String> = names
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
+    let names = names_in(&tracefs.path("instances"));
     let named = names.into_iter().map(|name| {
         let instance = tracefs.instance(&name);
         (name, instance)

@@ -329,11 +329,8 @@ impl Series {
     /// Returns the hits of all rows.
     pub fn hits(&self) -> u64 {
         let table = &self.sum.table;
-        let hits = table
-            .hitcount()
-            .into_iter()
-            .flat_map(|i| table.rows.iter().map(move |row| row.values[i]));
-        u64::try_from(hits.sum::<Number>()).unwrap_or(u64::MAX)
+        let hits = table.rows.iter().map(|row| table.hits_of(&row.values));
+        hits.fold(0, u64::saturating_add)
     }
 
     /// Returns all hits by interval.

@@ -21,7 +21,7 @@ use crate::backend::{Plan, Step};
 use crate::error::{Error, Result};
 use crate::question::condition;
 use crate::reading;
-use crate::tracefs::{read, Tracefs};
+use crate::tracefs::{names_in, read, Tracefs};
 use crate::whose::threads;
 
 /// The time for which events are counted to measure their rates.
@@ -90,7 +90,7 @@ impl Session {
             true => Some(turn(tracefs)?),
             false => None,
         };
-        let others = || instances(tracefs).any(|name| is_marked(&name));
+        let others = || instances(tracefs).iter().any(|name| is_marked(name));
         let mark = match turn.is_some() && (switched_off()? || others()) {
             true => SCHEDSTATS_MARK,
             false => "",
@@ -395,10 +395,8 @@ fn owner_of(name: &str) -> Option<Owner<'_>> {
 }
 
 /// Returns the names of all instances.
-fn instances(tracefs: &Tracefs) -> impl Iterator<Item = String> {
-    let entries = fs::read_dir(tracefs.path("instances"));
-    let entries = entries.into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().into_string().ok())
+fn instances(tracefs: &Tracefs) -> Vec<String> {
+    names_in(&tracefs.path("instances"))
 }
 
 /// Returns whether the owner of this instance needs `sched_schedstats`, which was off before.
@@ -422,8 +420,8 @@ fn remove_instance(tracefs: &Tracefs, name: &str) -> Result<()> {
         true => Some(turn(tracefs)?),
         false => None,
     };
-    let other = |other: String| other != name && is_marked(&other);
-    if turn.is_some() && !instances(tracefs).any(other) {
+    let other = |other: &String| other != name && is_marked(other);
+    if turn.is_some() && !instances(tracefs).iter().any(other) {
         write_schedstats(tracefs, "0")?;
     }
     let instance = tracefs.instance(name);
@@ -465,9 +463,7 @@ impl Leftovers {
         let mut left = Self::default();
         // Read before the instances: a living owner has its instance before its events.
         let shared = SHARED.map(|file| (file, tracefs.read_text(file).unwrap_or_default()));
-        let mut names: Vec<String> = instances(tracefs).collect();
-        names.sort();
-        for name in names {
+        for name in instances(tracefs) {
             let Some(Owner { pid, start, kept }) = owner_of(&name) else {
                 continue;
             };
@@ -537,7 +533,8 @@ fn shared_line(file: &str, line: &str) -> Option<(String, String)> {
 
 /// Removes all triggers of an instance without an owner, those whose variables others read last.
 fn remove_triggers(instance: &Tracefs) -> Result<()> {
-    let mut files = trigger_files(instance);
+    let file = |event: &String| instance.event_file(event, "trigger");
+    let mut files: Vec<PathBuf> = triggers_of(instance).iter().map(file).collect();
     loop {
         let before = files.len();
         let mut refused = Ok(());
@@ -556,7 +553,7 @@ fn remove_triggers(instance: &Tracefs) -> Result<()> {
             if let Err(error) = emptied {
                 refused = Err(Error::file("remove the triggers of", path, &error));
             }
-            has_trigger(path)
+            !triggers(path).is_empty()
         });
         if files.is_empty() {
             return Ok(());
@@ -579,33 +576,15 @@ fn triggers(path: &Path) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-fn has_trigger(path: &Path) -> bool {
-    !triggers(path).is_empty()
-}
-
-/// Returns the trigger files of an instance that have a trigger.
-fn trigger_files(instance: &Tracefs) -> Vec<PathBuf> {
-    triggers_of(instance)
-        .into_iter()
-        .map(|event| instance.event_file(&event, "trigger"))
-        .collect()
-}
-
 /// Returns the events of an instance that have a trigger, as `system:event`.
 pub fn triggers_of(instance: &Tracefs) -> Vec<String> {
-    let names = |path: PathBuf| {
-        let entries = fs::read_dir(path).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().into_string().ok())
-    };
+    let root = instance.path("events");
     let mut events = Vec::new();
-    for system in names(instance.path("events")) {
-        for event in names(instance.path("events").join(&system)) {
-            let event = format!("{system}:{event}");
-            if has_trigger(&instance.event_file(&event, "trigger")) {
-                events.push(event);
-            }
-        }
+    for system in names_in(&root) {
+        let of_system = names_in(&root.join(&system)).into_iter();
+        events.extend(of_system.map(|event| format!("{system}:{event}")));
     }
+    events.retain(|event| !triggers(&instance.event_file(event, "trigger")).is_empty());
     events.sort();
     events
 }

@@ -188,8 +188,7 @@ fn divided(bytes: &[u8]) -> Vec<&[u8]> {
 fn rows(table: &Table) -> Rows {
     let mut rows = Rows::new();
     for group in table.groups() {
-        let keys = group.keys.iter().zip(table.other_keys());
-        let mut keys = keys.map(|(key, column)| units::key(key, column.unit));
+        let mut keys = table.words_of(&group);
         let row = rows.entry(keys.next().unwrap_or_default()).or_default();
         let place = row.entry(keys.next().unwrap_or_default()).or_default();
         *place = Distribution::of([&*place, &group.distribution].into_iter());
@@ -260,7 +259,7 @@ fn share(row: &Shares, before: Bucket, column: Option<&&KeyColumn>) -> Option<St
 fn changes(before: &Answer, after: &Answer, out: &mut Vec<(Number, String)>) -> Result<usize> {
     let (then, table) = (&before.whole.table, &after.whole.table);
     diff::comparable(then, table)?;
-    let unit = table.interval_column().and_then(|i| table.keys[i].unit);
+    let unit = table.interval().and_then(|column| column.unit);
     let ns = match unit {
         Some(Unit::Ns) => 1,
         Some(Unit::Us) => 1000,

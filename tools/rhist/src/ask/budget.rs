@@ -3,6 +3,7 @@
 //! The memory budget of the tables that questions need.
 
 use super::plan::plan;
+use super::share::cpus;
 use crate::backend::{Backend, Plan};
 use crate::error::{Error, Result};
 use crate::question::{Measure, Question};
@@ -69,12 +70,11 @@ pub fn fit(
 
 /// Returns about how many bytes the tables of a question take.
 fn memory_of(backend: Backend, question: &Question, plan: &Plan) -> u64 {
-    let cpus = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     // A row has its entry twice, an element and a key, of which a stack takes 248 bytes; and sums, of which the module
     // keeps one for each CPU, up to 36.
     let row = match backend {
         Backend::C => 192,
-        Backend::Module { .. } => 256 + 16 * cpus.min(36),
+        Backend::Module { .. } => 256 + 16 * cpus().min(36),
     };
     let row_of = |stack: bool| row + if stack { 256 } else { 0 };
     let (waiting, stack) = match &question.measure {

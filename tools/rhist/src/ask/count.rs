@@ -2,7 +2,6 @@
 
 //! Counting: sets questions up, reads their tables at the end of each interval, and removes all again.
 
-use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -22,7 +21,7 @@ use crate::questions::Asked;
 use crate::session::{owner, Leftovers, Session};
 use crate::stop::{Stop, NEVER, SECOND};
 use crate::tracefs::Tracefs;
-use crate::whose::{watch, Seen};
+use crate::whose::{threads, watch, Seen};
 
 /// The most hits a second on one CPU that are counted without `--yes`.
 const MANY: u128 = 1_000_000;
@@ -126,7 +125,7 @@ pub fn count(
     };
     // Started before the process's threads are listed, so that its thread is left out of the counts, too.
     let seen = all.iter().any(is_folded).then(|| watch(Path::new("/")));
-    let own = threads();
+    let own = threads(Path::new("/"), std::process::id().into());
     for asked in all.iter_mut().filter(|asked| !asked.options.itself) {
         asked.question.leave_out(&own);
     }
@@ -246,19 +245,6 @@ pub fn open(backend: Backend, instance: &Tracefs, plan: &Plan) -> Result<Box<dyn
         Backend::Module { .. } => Box::new(Pipe::open(instance, plan)?),
         Backend::C => Box::new(Readings::open(instance, plan)),
     })
-}
-
-/// Returns the ids of all threads of this process.
-fn threads() -> Vec<u64> {
-    let tasks = fs::read_dir("/proc/self/task")
-        .into_iter()
-        .flatten()
-        .flatten();
-    let mut threads: Vec<u64> = tasks
-        .filter_map(|task| task.file_name().to_str()?.parse().ok())
-        .collect();
-    threads.sort_unstable();
-    threads
 }
 
 /// Returns whether a question groups by the running task's name and the kernel refuses such a key, by trying it.

@@ -232,15 +232,10 @@ impl Source for Readings {
         }
         finish(&mut table, &self.plan);
         // The kernel's total excludes hits of rows that were added while it copied the table, so the rows are added up.
-        let hits = table
-            .hitcount()
-            .map(|column| table.rows.iter().map(|row| row.values[column]).sum());
-        table.account = Account {
-            hits: hits
-                .and_then(|hits: i128| u64::try_from(hits).ok())
-                .unwrap_or(table.account.hits),
-            ..table.account
-        };
+        if table.hitcount().is_some() {
+            let hits = table.rows.iter().map(|row| table.hits_of(&row.values));
+            table.account.hits = hits.sum();
+        }
         let mut since = match &self.before {
             Some(before) => table.since(before)?,
             None => table.clone(),

@@ -154,8 +154,7 @@ fn fold(table: &Table, fold: &Fold, seen: &Seen) -> (Table, Number) {
     folded.keys = columns
         .chain(table.keys[fold.keys..].iter().cloned())
         .collect();
-    let hits = table.hitcount();
-    let hits = |row: &Row| hits.map_or(0, |column| row.values[column]);
+    let hits = |row: &Row| Number::from(table.hits_of(&row.values));
     let mut ended = 0;
     for row in &table.rows {
         let says = |from: usize| said(seen, &table.keys[from], &row.keys[from]);

@@ -10,6 +10,7 @@ use rustix::time::ClockId;
 
 use super::c::now;
 use super::{Lost, Maker, Source, Step, STACK};
+use crate::ask::share::cpus;
 use crate::error::Result;
 use crate::model::{
     Account, Key, KeyColumn, Kind, Number, Row, Span, Table, Unit, ValueColumn, UNKNOWN,
@@ -160,7 +161,6 @@ impl Lines {
         tables: Option<Box<dyn Source>>,
         memory: u64,
     ) -> Result<Self> {
-        let cpus = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
         Ok(Self {
             formats: Formats::of(instance, each)?,
             buffers: Buffers::open(instance)?,
@@ -168,7 +168,7 @@ impl Lines {
             waiting: HashMap::new(),
             tables,
             kib: FIRST_KIB,
-            most_kib: memory / 100 / 1024 / cpus,
+            most_kib: memory / 100 / 1024 / cpus(),
             saved: top.clone(),
             symbols: None,
             names: HashMap::new(),

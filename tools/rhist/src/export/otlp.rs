@@ -25,6 +25,7 @@ use prost::Message;
 use super::{event_name, Exponential, Indices, Labels, Points, Set};
 use crate::error::Result;
 use crate::model::{Agg, Kind, Number, Unit};
+use crate::tracefs::reason;
 
 /// The most bytes of requests that are kept for a collector that does not answer.
 const MOST_WAITING: usize = 16 << 20;
@@ -123,7 +124,7 @@ pub fn metrics(question: &str, set: &Set, delta: bool) -> Vec<Metric> {
     };
     let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     let mut metrics = Vec::new();
-    match set.interval() {
+    match set.head.interval() {
         Some(column) => {
             let data = match column.kind {
                 Kind::Log2 { scale } => Data::ExponentialHistogram(ExponentialHistogram {
@@ -448,10 +449,7 @@ impl Sender {
             Ok(response) => response,
             Err(ureq::Error::BadUri(why)) => return Answer::Never(why),
             Err(ureq::Error::Http(why)) => return Answer::Never(why.to_string()),
-            Err(why) => {
-                let why = why.to_string();
-                return Answer::Later(why.split(" (os error").next().unwrap_or(&why).to_owned());
-            }
+            Err(why) => return Answer::Later(reason(&why)),
         };
         let status = response.status();
         match status.as_u16() {

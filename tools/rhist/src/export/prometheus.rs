@@ -33,6 +33,7 @@ use prometheus_client::registry::{Registry, Unit as BaseUnit};
 use super::{base, event_name, Exponential, Indices, Labels, Points, Questions, Set};
 use crate::error::{Error, Result};
 use crate::model::{Agg, Bucket, Exemplar, KeyColumn, Kind, Number, Unit};
+use crate::tracefs::reason;
 
 /// Names that labels made from keys must not have.
 const TAKEN: [&str; 7] = [
@@ -318,7 +319,7 @@ impl Exposed {
                 "" => format!("{what}, by a hist trigger"),
                 title => format!("{} {what}", help(title)),
             };
-            match set.interval() {
+            match set.head.interval() {
                 Some(column) => histograms.add(
                     question.clone(),
                     base(column.unit).1,
@@ -436,7 +437,7 @@ impl Exposed {
     }
 
     fn histograms(&self, set: &Set, metric: &mut MetricEncoder<'_>) -> fmt::Result {
-        let Some(column) = set.interval() else {
+        let Some(column) = set.head.interval() else {
             return Ok(());
         };
         let (divisor, _) = base(column.unit);
@@ -661,8 +662,7 @@ pub fn write_file(shared: &Shared, path: &Path) -> Result<()> {
 /// Opens the socket for scrapes.
 pub fn listen(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).map_err(|e| {
-        let text = e.to_string();
-        let reason = text.split(" (os error").next().unwrap_or_default();
+        let reason = reason(&e);
         error!("cannot listen on {address}: {reason}; say another address with --listen")
     })
 }

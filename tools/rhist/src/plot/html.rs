@@ -52,7 +52,7 @@ pub fn draw(loaded: &Loaded, series: &Series) -> Result<String> {
         let _ = writeln!(out, "<p class=\"lost\">{}</p>", escaped(&text));
     }
     let mut pictures = vec![Picture::Histogram];
-    if table.interval_column().is_some() {
+    if table.interval().is_some() {
         pictures.extend([Picture::Cdf, Picture::Heat]);
     }
     for picture in pictures {
@@ -71,7 +71,7 @@ pub fn draw(loaded: &Loaded, series: &Series) -> Result<String> {
 /// Writes the table of groups, most hits first.
 fn rows(table: &Table, out: &mut String) {
     let keys: Vec<&KeyColumn> = table.other_keys().collect();
-    let interval = table.interval_column().map(|i| &table.keys[i]);
+    let interval = table.interval();
     // The sum of the measured field tells less than its percentiles, so it is left out.
     let sums: Vec<(usize, &ValueColumn)> = table
         .values

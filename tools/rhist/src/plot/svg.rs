@@ -80,7 +80,7 @@ pub fn draw(picture: Picture, title: &str, series: &Series) -> Result<String> {
     let mut svg = String::new();
     let drawn = {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        let drawn = match (picture, table.interval_column().map(|i| &table.keys[i])) {
+        let drawn = match (picture, table.interval()) {
             (Picture::Histogram, Some(column)) => histogram(&area, title, series, column),
             (Picture::Histogram, None) => bars(&area, title, series),
             (Picture::Cdf, Some(column)) => cdf(&area, title, series, column),
@@ -448,19 +448,12 @@ fn bars(area: &Area<'_>, title: &str, series: &Series) -> Drawn {
 
 /// Returns the groups of a table and their hits, most hits first, groups with equal hits by name.
 pub fn sorted(table: &Table) -> Vec<(String, u64)> {
-    let hits = table.hitcount();
-    let mut rows: Vec<(String, u64)> = table
-        .groups()
-        .iter()
-        .map(|group| {
-            let keys = group.keys.iter().zip(table.other_keys());
-            let names: Vec<String> = keys
-                .map(|(key, column)| units::key(key, column.unit))
-                .collect();
-            let count = hits.map_or(0, |i| u64::try_from(group.values[i]).unwrap_or_default());
-            (names.join(", "), count)
-        })
-        .collect();
+    let groups = table.groups();
+    let row = |group| {
+        let names: Vec<String> = table.words_of(group).collect();
+        (names.join(", "), table.hits_of(&group.values))
+    };
+    let mut rows: Vec<(String, u64)> = groups.iter().map(row).collect();
     rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     rows
 }

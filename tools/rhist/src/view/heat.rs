@@ -50,7 +50,7 @@ impl Paper {
 pub fn draw(title: &str, table: &Table, epochs: &[Epoch], paper: Paper) -> String {
     let width = paper.width.max(LABEL + 2);
     let mut out = cut(&units::plain(title), width) + "\n";
-    let Some(column) = table.interval_column().map(|i| &table.keys[i]) else {
+    let Some(column) = table.interval() else {
         return out + &cut("no column of intervals", width) + "\n";
     };
     // The title, the axis and the legend take three lines.

@@ -91,7 +91,7 @@ impl Look {
     /// Writes a table as text.
     pub fn write(&self, table: &Table, out: &mut impl Write) -> io::Result<()> {
         let groups = self.sorted(table);
-        let interval = table.interval_column().map(|column| &table.keys[column]);
+        let interval = table.interval();
         let stacks = groups
             .iter()
             .any(|group| group.keys.iter().any(|key| matches!(key, Key::Stack(_))));
@@ -99,7 +99,7 @@ impl Look {
             _ if groups.is_empty() => writeln!(out, "  no hits"),
             Some(column) if self.labels.is_empty() => {
                 self.histogram(&groups[0], column, out)?;
-                self.percentiles(table, &groups[0], out)
+                self.percentiles(table, &groups[0], column, out)
             }
             _ if stacks => self.stacks(table, &groups, out),
             _ => self.columns(table, &groups, out),
@@ -171,11 +171,14 @@ impl Look {
         Ok(())
     }
 
-    fn percentiles(&self, table: &Table, group: &Group, out: &mut impl Write) -> io::Result<()> {
+    fn percentiles(
+        &self,
+        table: &Table,
+        group: &Group,
+        column: &KeyColumn,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         let all = &group.distribution;
-        let Some(column) = table.interval_column().map(|column| &table.keys[column]) else {
-            return Ok(());
-        };
         let mut said: Vec<String> = self
             .percents
             .iter()
@@ -208,9 +211,7 @@ impl Look {
 
     /// Returns average, total, smallest and largest number of a group; bounds if the table has no such column.
     fn aggregates(&self, table: &Table, group: &Group) -> [String; 4] {
-        let unit = table
-            .interval_column()
-            .and_then(|column| table.keys[column].unit);
+        let unit = table.interval().and_then(|column| column.unit);
         let of = |agg| {
             let column = table.of_measure(agg)?;
             Some(group.values[column]).filter(|&number| number != UNKNOWN)

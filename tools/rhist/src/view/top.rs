@@ -11,7 +11,7 @@ use super::map::Map;
 use super::page::{bold, plain, Area, Page, Terminal};
 use super::table::{Look, Sort};
 use crate::error::{Error, Result};
-use crate::model::Table;
+use crate::model::{Number, Table};
 use crate::output::WholeScreen;
 use crate::stop::{Stop, NEVER};
 use crate::units;
@@ -230,9 +230,7 @@ impl<'a> Screen<'a> {
                 let length = table
                     .span
                     .map_or_else(String::new, |span| format!("  ({:.3} s)", span.seconds()));
-                let hits: i128 = table
-                    .hitcount()
-                    .map_or(0, |i| table.rows.iter().map(|row| row.values[i]).sum());
+                let hits = table.rows.iter().map(|row| table.hits_of(&row.values));
                 // The cost is in percent of one CPU.
                 let cost = table.cost.map_or_else(String::new, |ppm| {
                     format!("  own cost {:.2} %", ppm as f64 / 10_000.0)
@@ -241,7 +239,7 @@ impl<'a> Screen<'a> {
                 format!(
                     " {}{length}  {} hits{cost}{paused}",
                     self.title,
-                    units::count(hits)
+                    units::count(hits.map(Number::from).sum())
                 )
             }
         };

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::tracefs::names_in;
+
 /// The number of digits of a long id that are shown to people.
 pub const SHORT: usize = 12;
 
@@ -90,16 +92,6 @@ fn json(path: &Path) -> Option<Value> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// Returns the names of the files in a directory, sorted.
-fn entries(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    names
-}
-
 /// Returns the name of the container with this id, from the files of the runtime that runs it: docker, podman and
 /// CRI-O, Kubernetes, containerd.
 pub fn container(root: &Path, id: &str) -> Option<String> {
@@ -108,7 +100,7 @@ pub fn container(root: &Path, id: &str) -> Option<String> {
         return Some(config["Name"].as_str()?.trim_start_matches('/').to_owned());
     }
     let storage = root.join("var/lib/containers/storage");
-    for directory in entries(&storage)
+    for directory in names_in(&storage)
         .iter()
         .filter(|name| name.ends_with("-containers"))
     {
@@ -121,7 +113,7 @@ pub fn container(root: &Path, id: &str) -> Option<String> {
     }
     // The name of a log is POD_NAMESPACE_CONTAINER-ID.log.
     let log = format!("-{id}.log");
-    for name in entries(&root.join("var/log/containers")) {
+    for name in names_in(&root.join("var/log/containers")) {
         let parts = name.strip_suffix(&log).map(|name| name.splitn(3, '_'));
         if let Some([pod, namespace, container]) = parts.map(Iterator::collect::<Vec<_>>).as_deref()
         {
@@ -129,7 +121,7 @@ pub fn container(root: &Path, id: &str) -> Option<String> {
         }
     }
     let tasks = root.join("run/containerd/io.containerd.runtime.v2.task");
-    entries(&tasks).iter().find_map(|namespace| {
+    names_in(&tasks).iter().find_map(|namespace| {
         let config = json(&tasks.join(namespace).join(id).join("config.json"))?;
         let said = ["io.kubernetes.cri.container-name", "nerdctl/name"];
         let mut names = said
@@ -141,7 +133,7 @@ pub fn container(root: &Path, id: &str) -> Option<String> {
 
 /// Returns the namespace and the name of the pod with this id, from the logs that Kubernetes keeps.
 pub fn pod(root: &Path, uid: &str) -> Option<String> {
-    let names = entries(&root.join("var/log/pods"));
+    let names = names_in(&root.join("var/log/pods"));
     names.iter().find_map(|name| {
         // The name of a directory is NAMESPACE_NAME_UID.
         let name = name.strip_suffix(uid)?.strip_suffix('_')?;

@@ -21,10 +21,18 @@ impl Error {
 
     /// Returns the error of a system call on this file; `what` is the action that failed.
     pub fn file(what: &str, path: &Path, error: &io::Error) -> Self {
-        let text = error.to_string();
-        let reason = text.split(" (os error").next().unwrap_or_default();
+        let reason = reason(error);
         Self(format!("cannot {what} {}: {reason}", path.display()))
     }
+}
+
+/// Returns an error of the system in words, without its number.
+pub fn reason(error: &impl fmt::Display) -> String {
+    let text = error.to_string();
+    text.split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 impl fmt::Display for Error {

@@ -26,7 +26,7 @@ mod error;
 pub mod records;
 pub mod symbols;
 
-pub use error::{Error, Result};
+pub use error::{reason, Error, Result};
 
 /// The usual mount points of tracefs, the newer one first.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -167,11 +167,7 @@ impl Tracefs {
             .and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
         let Err(error) = written else { return Ok(()) };
         let file = file.strip_prefix(&self.root).unwrap_or(file).display();
-        let reason = match error.raw_os_error() {
-            Some(number) => io::Error::from_raw_os_error(number).to_string(),
-            None => error.to_string(),
-        };
-        let reason = reason.split(" (os error").next().unwrap_or_default();
+        let reason = reason(&error);
         let mut text = format!("the kernel refused a line for {file}: {reason}\n  {line}");
         match last_entry(&log).filter(|entry| Some(entry) != before.as_ref()) {
             Some(entry) => text.push_str(&format!("\n{}", entry.trim_end())),
@@ -194,27 +190,31 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|error| Error::file("read", path, &error))
 }
 
+/// Returns the names of the files in a directory, sorted; none if it cannot be read.
+pub fn names_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
 /// Returns the numbers by which events refer to disks, with the disks' names.
 pub fn disks() -> Vec<(i128, String)> {
-    let disks = fs::read_dir("/sys/class/block")
-        .into_iter()
-        .flatten()
-        .flatten();
-    let number = |disk: &fs::DirEntry| {
-        let text = fs::read_to_string(disk.path().join("dev")).ok()?;
+    let all = Path::new("/sys/class/block");
+    let numbered = |disk: String| {
+        let text = fs::read_to_string(all.join(&disk).join("dev")).ok()?;
         let (major, minor) = text.trim().split_once(':')?;
-        Some(major.parse::<i128>().ok()? << 20 | minor.parse::<i128>().ok()?)
+        let number = major.parse::<i128>().ok()? << 20 | minor.parse::<i128>().ok()?;
+        Some((number, disk))
     };
-    disks
-        .filter_map(|disk| Some((number(&disk)?, disk.file_name().into_string().ok()?)))
-        .collect()
+    names_in(all).into_iter().filter_map(numbered).collect()
 }
 
 /// Returns the numbers that system calls return for errors, with their meanings.
 pub fn failures() -> Vec<(i128, String)> {
     let known = (1..=133).map(|number| {
-        let text = io::Error::from_raw_os_error(number).to_string();
-        let text = text.split(" (os error").next().unwrap_or_default();
+        let text = reason(&io::Error::from_raw_os_error(number));
         (-i128::from(number), format!("{text} (-{number})"))
     });
     // For ERESTARTSYS and the like, a signal arrived, and programs get EINTR or do not see the error.
