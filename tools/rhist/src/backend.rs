@@ -7,6 +7,7 @@ pub mod fold;
 pub mod lines;
 pub mod module;
 mod owners;
+mod triggers;
 
 use std::fmt;
 
@@ -15,7 +16,7 @@ use fold::Fold;
 use crate::error::{Error, Result};
 use crate::model::{Account, Number, Table, Unit};
 use crate::quantile::scale_within;
-use crate::question::{By, Intervals, Measure, Question, Records, COMM, OWN};
+use crate::question::{condition, By, Intervals, Latency, Measure, Question, Records, COMM, OWN};
 use crate::tracefs::{disks, failures, Format, Holds, Tracefs};
 
 /// An implementation of hist triggers.
@@ -83,28 +84,17 @@ impl Backend {
         })
     }
 
+    /// Returns the letter before the words of the module where C's implementation has the same ones, or else nothing.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Self::Module { beside: true } => "r",
+            _ => "",
+        }
+    }
+
     /// Returns the command of triggers, which is also the name of the file with their tables.
-    pub fn command(self) -> &'static str {
-        match self {
-            Self::Module { beside: true } => "rhist",
-            _ => "hist",
-        }
-    }
-
-    /// Returns the name of the file in which synthetic events are defined.
-    pub fn synthetic_file(self) -> &'static str {
-        match self {
-            Self::Module { beside: true } => "rsynthetic_events",
-            _ => "synthetic_events",
-        }
-    }
-
-    /// Returns the system of synthetic events.
-    pub fn synthetic_system(self) -> &'static str {
-        match self {
-            Self::Module { beside: true } => "rsynthetic",
-            _ => "synthetic",
-        }
+    pub fn command(self) -> String {
+        format!("{}hist", self.prefix())
     }
 
     /// Returns whether tables may grow.
@@ -177,7 +167,7 @@ impl Backend {
         // Before Linux 6.3 the stack of the kernel has another name, and can only be a key.
         let old_stack =
             self == Self::C && readme.contains("'stacktrace'") && !readme.contains(STACK);
-        if old_stack && matches!(question.measure, Measure::Latency { stack: true, .. }) {
+        if old_stack && question.has_stack() {
             return Err(error!(
                 "this kernel lacks variables that keep a stack, which '{}' by stack needs and Linux 6.3 has",
                 question.name
@@ -197,10 +187,7 @@ impl Backend {
             costs: question.costs && self.says(tracefs, OVERHEAD),
             expires: self.says(tracefs, EXPIRES),
         };
-        match self {
-            Self::Module { .. } => module::plan(&mut maker)?,
-            Self::C => c::plan(&mut maker)?,
-        }
+        triggers::plan(&mut maker)?;
         maker.plan.counted = maker.event(&question.event().event);
         let mut plan = maker.plan;
         if self == Self::C {
@@ -252,13 +239,13 @@ impl fmt::Display for Backend {
 
 /// Refuses a latency whose two events can never match, as their fields have different types.
 fn same_types(tracefs: &Tracefs, question: &Question) -> Result<()> {
-    let Measure::Latency {
+    let Measure::Latency(Latency {
         start,
         start_on,
         end,
         end_on,
         ..
-    } = &question.measure
+    }) = &question.measure
     else {
         return Ok(());
     };
@@ -489,9 +476,10 @@ impl Maker<'_> {
         }
     }
 
-    /// Adds a trigger: `text` is the part after `hist:`, `condition` the filter with its ` if`.
-    pub(crate) fn trigger(&mut self, event: &str, text: &str, condition: &str) {
-        let event = self.event(event);
+    /// Adds a trigger for these records: `text` is the part after `hist:` and before the filter.
+    pub(crate) fn trigger(&mut self, records: &Records, text: &str) {
+        let event = self.event(&records.event);
+        let condition = condition(records.filter.as_deref());
         let costs = if self.costs { ":overhead" } else { "" };
         if !self.plan.events.contains(&event) {
             self.plan.events.push(event.clone());
@@ -502,6 +490,12 @@ impl Maker<'_> {
         });
     }
 
+    /// Adds the trigger whose table is the answer.
+    pub(crate) fn answer(&mut self, records: &Records, text: &str) {
+        self.trigger(records, text);
+        self.plan.event = self.event(&records.event);
+    }
+
     /// Adds a synthetic event with these fields, and returns its name.
     pub(crate) fn synthetic(&mut self, fields: &[String]) -> String {
         let name = format!(
@@ -510,7 +504,7 @@ impl Maker<'_> {
             self.question.name.replace('-', "_")
         );
         self.plan.steps.push(Step::Synthetic {
-            file: self.backend.synthetic_file().into(),
+            file: format!("{}synthetic_events", self.backend.prefix()),
             line: format!("{name} {}", fields.join("; ")),
             name: name.clone(),
         });

@@ -175,24 +175,28 @@ pub enum Measure {
         field: Sum,
     },
     /// The distribution of the time from one event to another one.
-    Latency {
-        /// The first event.
-        start: Records,
-        /// The fields of the first event that must match the second one's.
-        start_on: Vec<String>,
-        /// The second event.
-        end: Records,
-        /// The fields of the second event that must match the first one's.
-        end_on: Vec<String>,
-        /// The number of rows for starts that have not ended.
-        waiting: u32,
-        /// The time after which starts without an end expire, as text for a trigger, if they can expire.
-        expires: Option<String>,
-        /// Whether the times are summed by the stack of the first event, instead of a distribution.
-        stack: bool,
-        /// The times that count, as a filter of an event with the field `lat`; `None` for all times.
-        only: Option<String>,
-    },
+    Latency(Latency),
+}
+
+/// The time from one event to another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Latency {
+    /// The first event.
+    pub start: Records,
+    /// The fields of the first event that must match the second one's.
+    pub start_on: Vec<String>,
+    /// The second event.
+    pub end: Records,
+    /// The fields of the second event that must match the first one's.
+    pub end_on: Vec<String>,
+    /// The number of rows for starts that have not ended.
+    pub waiting: u32,
+    /// The time after which starts without an end expire, as text for a trigger, if they can expire.
+    pub expires: Option<String>,
+    /// Whether the times are summed by the stack of the first event, instead of a distribution.
+    pub stack: bool,
+    /// The times that count, as a filter of an event with the field `lat`; `None` for all times.
+    pub only: Option<String>,
 }
 
 /// The event before the one that makes a line, and the fields that it knows.
@@ -234,11 +238,6 @@ impl Records {
             Some(old) => format!("({old}) && ({filter})"),
         });
     }
-
-    /// Returns the end of a trigger line: ` if` with the filter, or nothing.
-    pub fn condition(&self) -> String {
-        condition(self.filter.as_deref())
-    }
 }
 
 /// Returns the end of a trigger line for this filter, or nothing without one.
@@ -276,11 +275,6 @@ impl By {
     pub fn modifier(&self) -> &str {
         &self.key[self.field().len()..]
     }
-
-    /// Returns whether each event has the field, so that an event that follows from another one has it, too.
-    pub fn is_common(&self) -> bool {
-        self.field().starts_with("common_")
-    }
 }
 
 impl Question {
@@ -288,7 +282,7 @@ impl Question {
     pub fn event(&self) -> &Records {
         match &self.measure {
             Measure::Count { event, .. } | Measure::Distribution { event, .. } => event,
-            Measure::Latency { end, .. } => end,
+            Measure::Latency(latency) => &latency.end,
         }
     }
 
@@ -296,7 +290,7 @@ impl Question {
     pub fn records(&mut self) -> (Option<&mut Records>, &mut Records) {
         match &mut self.measure {
             Measure::Count { event, .. } | Measure::Distribution { event, .. } => (None, event),
-            Measure::Latency { start, end, .. } => (Some(start), end),
+            Measure::Latency(Latency { start, end, .. }) => (Some(start), end),
         }
     }
 
@@ -321,8 +315,7 @@ impl Question {
 
     /// Returns the number of keys of the question's table.
     pub fn keys(&self) -> usize {
-        let stack = matches!(self.measure, Measure::Latency { stack: true, .. });
-        self.by.len() + usize::from(self.has_intervals() || stack)
+        self.by.len() + usize::from(self.has_intervals() || self.has_stack())
     }
 
     /// Returns whether a key is the name of the running task.
@@ -335,7 +328,7 @@ impl Question {
         match &self.measure {
             Measure::Count { sums, .. } => sums,
             Measure::Distribution { field, .. } => std::slice::from_ref(field),
-            Measure::Latency { .. } => &[],
+            Measure::Latency(_) => &[],
         }
     }
 
@@ -347,7 +340,7 @@ impl Question {
         };
         let size = half(&mut self.size);
         match &mut self.measure {
-            Measure::Latency { waiting, .. } => half(waiting) || size,
+            Measure::Latency(latency) => half(&mut latency.waiting) || size,
             _ => size,
         }
     }
@@ -361,10 +354,12 @@ impl Question {
 
     /// Returns whether one of the keys is the interval of the measured number.
     pub fn has_intervals(&self) -> bool {
-        !matches!(
-            self.measure,
-            Measure::Count { .. } | Measure::Latency { stack: true, .. }
-        )
+        !matches!(self.measure, Measure::Count { .. }) && !self.has_stack()
+    }
+
+    /// Returns whether times are summed by the stack of the first event.
+    pub fn has_stack(&self) -> bool {
+        matches!(&self.measure, Measure::Latency(latency) if latency.stack)
     }
 
     /// Returns the unit of the intervals.
@@ -372,7 +367,7 @@ impl Question {
         match &self.measure {
             Measure::Count { .. } => None,
             Measure::Distribution { field, .. } => field.unit,
-            Measure::Latency { .. } => Some(Unit::Ns),
+            Measure::Latency(_) => Some(Unit::Ns),
         }
     }
 }

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 use crate::model::Unit;
 use crate::question::{
-    any_of, nobody, Before, By, Intervals, Measure, Only, Owner, Probe, Question, Records, Sum,
-    COMM, CURRENT, OWN, TASK,
+    any_of, nobody, Before, By, Intervals, Latency, Measure, Only, Owner, Probe, Question, Records,
+    Sum, COMM, CURRENT, OWN, TASK,
 };
 use crate::tracefs::{disks, Format, Holds, Tracefs};
 
@@ -486,7 +486,7 @@ impl Variant {
             }
             Kind::Latency => {
                 let start = self.start.as_ref().ok_or_else(|| incomplete("start"))?;
-                Measure::Latency {
+                Measure::Latency(Latency {
                     start: start_records.unwrap_or_else(|| start.unnarrowed(wishes)),
                     start_on: start.on.clone(),
                     end: records,
@@ -500,7 +500,7 @@ impl Variant {
                         field: "lat".into(),
                         unit: Some(Unit::Ns),
                     })?,
-                }
+                })
             }
         };
         let own;

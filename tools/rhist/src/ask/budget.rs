@@ -6,7 +6,7 @@ use super::plan::plan;
 use super::share::cpus;
 use crate::backend::{Backend, Plan};
 use crate::error::{Error, Result};
-use crate::question::{Measure, Question};
+use crate::question::{By, Measure, Question};
 use crate::questions::Asked;
 use crate::recipe::SIZE;
 use crate::tracefs::Tracefs;
@@ -78,39 +78,28 @@ fn memory_of(backend: Backend, question: &Question, plan: &Plan) -> u64 {
     };
     let row_of = |stack: bool| row + if stack { 256 } else { 0 };
     let (waiting, stack) = match &question.measure {
-        Measure::Latency {
-            waiting,
-            expires,
-            stack,
-            ..
-        } => {
+        Measure::Latency(latency) => {
+            let (waiting, stack) = (latency.waiting, latency.stack);
             // The first trigger's table holds the starts, with their stacks; with `expire()` it exists twice. So does
             // the table of a trigger between the first and the last, unless that trigger joins.
-            let forgets = expires.is_some() && backend != Backend::C;
-            let first = row_of(*stack) * if forgets { 2 } else { 1 };
-            let between = if backend.joins(*stack) {
-                SIZE
-            } else {
-                *waiting
-            };
+            let forgets = latency.expires.is_some() && backend != Backend::C;
+            let first = row_of(stack) * if forgets { 2 } else { 1 };
+            let between = if backend.joins(stack) { SIZE } else { waiting };
             let between = plan.triggers().saturating_sub(2) * u64::from(between) * row;
-            (u64::from(*waiting) * first + between, *stack)
+            (u64::from(waiting) * first + between, stack)
         }
-        _ => (
-            0,
-            question
-                .by
-                .iter()
-                .any(|by| by.field().ends_with("stacktrace")),
-        ),
+        _ => {
+            let is_stack = |by: &By| by.field().ends_with("stacktrace");
+            (0, question.by.iter().any(is_stack))
+        }
     };
     waiting + u64::from(question.size.max(question.most)) * row_of(stack)
 }
 
 /// Returns a size with which all tables of a question are larger, if there is one.
 pub fn more_room(question: &Question) -> Option<u32> {
-    let waiting = match question.measure {
-        Measure::Latency { waiting, .. } => waiting,
+    let waiting = match &question.measure {
+        Measure::Latency(latency) => latency.waiting,
         _ => question.size,
     };
     let size = question.size.max(question.most);
@@ -152,8 +141,8 @@ mod tests {
         let tracefs = Tracefs::find(Some(std::path::Path::new("tests/tracefs"))).unwrap();
         let rows = |all: &[Asked], memory: u64| {
             let fitted = fit(all, memory << 20, Backend::C, &tracefs, true)?;
-            let rows = fitted.iter().map(|asked| match asked.question.measure {
-                Measure::Latency { waiting, .. } => (waiting, asked.question.size),
+            let rows = fitted.iter().map(|asked| match &asked.question.measure {
+                Measure::Latency(latency) => (latency.waiting, asked.question.size),
                 _ => (0, asked.question.size),
             });
             Ok::<Vec<_>, Error>(rows.collect())
@@ -212,7 +201,7 @@ mod tests {
     #[test]
     fn the_advice_makes_room() {
         let waiting = |question: &Question| match question.measure {
-            Measure::Latency { waiting, .. } => waiting,
+            Measure::Latency(ref latency) => latency.waiting,
             _ => question.size,
         };
         for text in ["bio", "offcpu --stacks", "kmem"] {

@@ -259,7 +259,7 @@ pub fn lacks_comm(session: &mut Session, backend: Backend, question: &Question) 
 
 /// Refuses events that happen so often that counting them costs too much, unless the user gave `--yes`.
 fn check_rates(session: &mut Session, backend: Backend, steps: &[Step]) -> Result<()> {
-    for (event, rate, _) in session.rates(backend.command(), steps)? {
+    for (event, rate, _) in session.rates(&backend.command(), steps)? {
         if rate > MANY {
             return Err(error!(
                 "{event} happens {rate} times a second on one CPU, so counting it slows the machine down; \

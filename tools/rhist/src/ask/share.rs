@@ -75,7 +75,7 @@ fn cost(asked: &Asked, backend: Backend, tracefs: &Tracefs, session: &mut Sessio
     if let Some(of_one) = measured {
         return Ok(of_one / cpus());
     }
-    let rates = session.rates(backend.command(), &plan.steps)?;
+    let rates = session.rates(&backend.command(), &plan.steps)?;
     Ok(reckoned(
         rates.iter().map(|&(_, _, all)| all),
         &plan,

@@ -68,8 +68,8 @@ pub(super) fn plan(maker: &mut Maker<'_>, event: &str, filter: Option<&str>) {
     });
     let mut keys = question.by.clone();
     let values = match &question.measure {
-        Measure::Latency { stack, .. } => {
-            if *stack {
+        Measure::Latency(latency) => {
+            if latency.stack {
                 keys.push(By {
                     label: "stack".into(),
                     key: "stack.stacktrace".into(),

@@ -1,79 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Plans for the module: latencies by `join()`, fine intervals, and epochs, each of which a read of `hist_pipe` ends.
+//! Reads the tables of the module in epochs, each of which a read of `hist_pipe` ends.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::PathBuf;
 
-use super::{finish, Lost, Maker, Plan, Source};
+use super::{finish, Lost, Plan, Source};
 use crate::error::{Error, Result};
 use crate::model::Table;
 use crate::parse::json;
-use crate::question::Measure;
 use crate::tracefs::{read, Tracefs};
-
-pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
-    let question = maker.question;
-    let size = maker.size();
-    maker.needs();
-    match &question.measure {
-        Measure::Count { event, .. } | Measure::Distribution { event, .. } if question.lines => {
-            super::lines::plan(maker, &event.event, event.filter.as_deref());
-        }
-        Measure::Count { event, sums } => {
-            super::c::count(maker, event, sums);
-        }
-        Measure::Distribution { event, field } => {
-            let keys = maker.keys(Some(maker.interval(&field.field)));
-            let largest = match maker.exemplars("largest") {
-                none if none.is_empty() => none,
-                kept => format!(":largest={}{kept}", field.field),
-            };
-            let vals = maker.shown(&field.field);
-            let text = format!("keys={keys}:vals={vals}:size={size}{largest}");
-            maker.trigger(&event.event, &text, &event.condition());
-            maker.plan.event = event.event.clone();
-        }
-        // A filter sees the fields of one event alone, no number that is computed from two.
-        Measure::Latency { stack, only, .. } if *stack || only.is_some() || question.lines => {
-            super::c::latency(maker)?
-        }
-        Measure::Latency {
-            start,
-            start_on,
-            end,
-            end_on,
-            waiting,
-            expires,
-            ..
-        } => {
-            let text = format!(
-                "keys={}:ts0=common_timestamp:{}",
-                start_on.join(","),
-                maker.starts(*waiting, expires)
-            );
-            maker.trigger(&start.event, &text, &start.condition());
-            let keys = maker.keys(Some(maker.interval("$lat")));
-            let text = format!(
-                "join({}):lat=common_timestamp-$ts0:keys={keys}:vals={}:size={size}{}",
-                end_on.join(","),
-                maker.shown("$lat"),
-                maker.exemplars("lat")
-            );
-            maker.trigger(&end.event, &text, &end.condition());
-            maker.plan.event = maker.event(&end.event);
-        }
-    }
-    let file = if maker.backend.command() == "rhist" {
-        "rhist_pipe"
-    } else {
-        "hist_pipe"
-    };
-    maker.plan.file = file.into();
-    super::c::units(maker);
-    Ok(())
-}
 
 /// Reads the file `hist_pipe`.
 pub struct Pipe {

@@ -28,7 +28,7 @@ pub(super) fn resolve(backend: Backend, knows: bool, question: &Question) -> Res
         processes: Vec::new(),
     };
     let current = |field: &Option<String>| field.as_deref() == Some(CURRENT);
-    let is_latency = matches!(question.measure, Measure::Latency { .. });
+    let is_latency = matches!(question.measure, Measure::Latency(_));
     let knows = knows && current(&question.task);
     // Lines of one event come without a trigger, and the filters of events do not know owners.
     let knows_filters = knows && (is_latency || !question.lines);
