@@ -381,10 +381,9 @@ mod tests {
     fn recording(rows: &[(i128, u32, u64)]) -> Loaded {
         let header = Header::new(Vec::new(), "runq".into(), String::new(), String::new());
         let mut out = Vec::new();
-        Recorder::begin(&mut out, &header)
-            .unwrap()
-            .table(&table(rows))
-            .unwrap();
+        let mut recorder = Recorder(&mut out);
+        recorder.begin(&header).unwrap();
+        recorder.table(&table(rows)).unwrap();
         load(&out).unwrap()
     }
 

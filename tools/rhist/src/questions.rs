@@ -19,7 +19,7 @@ use crate::units::{self, Round};
 use crate::whose::{threads, Seen};
 
 /// The options of all questions, however the answer is shown.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct Options {
     /// Seconds between two tables, or a time such as 500ms; without it there is one, at the end (^C)
     #[arg(value_parser = seconds)]
@@ -84,6 +84,14 @@ pub struct Options {
     /// Count also events that happen more than a million times a second on a CPU (C's implementation)
     #[arg(long)]
     pub yes: bool,
+}
+
+impl Options {
+    /// Returns how fine the intervals are to be.
+    pub fn intervals(&self) -> Intervals {
+        let within = self.within.map(Intervals::Within);
+        self.buckets.or(within).unwrap_or_default()
+    }
 }
 
 /// A time above 0: so many seconds, or a number with its unit.
@@ -274,7 +282,7 @@ impl Asked {
         let lowest = percents.and_then(|all| all.min().copied());
         let mut wishes = wishes(&options)?;
         let slower = matches.try_get_one::<Duration>("slower").ok().flatten();
-        wishes.times.0 = wishes.times.0.or(slower.copied());
+        wishes.options.min = options.min.or(slower.copied());
         wishes.lines =
             slower.is_some() || matches.try_get_one("each").ok().flatten() == Some(&true);
         let words = words(command.find_subcommand(name).ok_or_else(missing)?, matches);
@@ -504,23 +512,10 @@ fn wishes(options: &Options) -> Result<Wishes> {
         }
     }
     Ok(Wishes {
-        threads: options.tid.clone(),
+        options: options.clone(),
         only,
         of_processes,
-        comm: options.comm.clone(),
-        idle: options.idle,
-        by: options.by.clone(),
-        filter: options.filter.clone(),
-        values: Vec::new(),
-        times: (options.min, options.max),
-        lines: false,
-        exemplars: options.exemplars,
-        size: options.size,
-        intervals: match (options.buckets, options.within) {
-            (Some(intervals), _) => intervals,
-            (None, Some(percent)) => Intervals::Within(percent),
-            (None, None) => Intervals::Usual,
-        },
+        ..Wishes::default()
     })
 }
 

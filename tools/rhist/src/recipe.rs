@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -15,6 +14,7 @@ use crate::question::{
     any_of, nobody, Before, By, Intervals, Latency, Measure, Only, Owner, Probe, Question, Records,
     Sum, COMM, CURRENT, OWN, TASK,
 };
+use crate::questions::Options;
 use crate::tracefs::{disks, Format, Holds, Tracefs};
 
 /// The directory for an administrator's recipes.
@@ -272,7 +272,7 @@ impl Side {
     fn unnarrowed(&self, wishes: &Wishes) -> Records {
         let mut records = Records::all(&self.event);
         records.filter.clone_from(&self.filter);
-        if let Some(idle) = self.idle.as_ref().filter(|_| !wishes.idle) {
+        if let Some(idle) = self.idle.as_ref().filter(|_| !wishes.options.idle) {
             records.only(&format!("{idle} != 0"));
         }
         records
@@ -281,11 +281,14 @@ impl Side {
     /// Returns the records that match the user's wishes.
     fn records(&self, wishes: &Wishes) -> Result<Records> {
         let mut records = self.unnarrowed(wishes);
-        if !wishes.threads.is_empty() {
+        if !wishes.options.tid.is_empty() {
             let field = self.pid.as_ref().ok_or_else(|| nobody(&self.event, "-t"))?;
-            records.only(&any_of(field, wishes.threads.iter().map(u64::to_string)));
+            records.only(&any_of(
+                field,
+                wishes.options.tid.iter().map(u64::to_string),
+            ));
         }
-        if let Some(comm) = &wishes.comm {
+        if let Some(comm) = &wishes.options.comm {
             let field = self
                 .comm
                 .as_ref()
@@ -293,52 +296,36 @@ impl Side {
             records.only(&format!("{field} == \"{comm}\""));
         }
         let processes = matches!(wishes.only, Some(Only::Processes(_)));
-        let all = wishes.threads.is_empty() && wishes.comm.is_none() && !processes;
+        let all = wishes.options.tid.is_empty() && wishes.options.comm.is_none() && !processes;
         records.of_current = all && self.is_of_current();
         Ok(records)
     }
 }
 
-/// The user's options for a question.
+/// The user's options for a question, and the facts that they refer to.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
-    /// The only threads that count, if there are any.
-    pub threads: Vec<u64>,
+    /// The options as they were typed.
+    pub options: Options,
     /// The only owners whose tasks count.
     pub only: Option<Only>,
     /// The threads that the wanted processes have when counting starts.
     pub of_processes: Vec<u64>,
-    /// The only name of tasks that counts.
-    pub comm: Option<String>,
-    /// Whether hits of the idle task count.
-    pub idle: bool,
-    /// The keys to group by, as names or fields.
-    pub by: Option<Vec<String>>,
-    /// The filter that records must pass.
-    pub filter: Option<String>,
     /// Options that restrict a field, each with the numbers of its values.
     pub values: Vec<(Narrowing, Vec<u64>)>,
-    /// The shortest and the longest time that counts.
-    pub times: (Option<Duration>, Option<Duration>),
     /// Whether each hit is a line.
     pub lines: bool,
-    /// Whether the largest hit of each row is kept.
-    pub exemplars: bool,
-    /// Rows of the table.
-    pub size: Option<u32>,
-    /// How fine the intervals are.
-    pub intervals: Intervals,
 }
 
 impl Wishes {
     /// Whether single hits are wanted.
     fn is_of_hits(&self) -> bool {
-        self.lines || self.exemplars
+        self.lines || self.options.exemplars
     }
 
     /// The filter for the times that are wanted, which are in this field; none if all are.
     fn only_times(&self, field: &Sum) -> Result<Option<String>> {
-        let (min, max) = self.times;
+        let (min, max) = (self.options.min, self.options.max);
         let name = &field.field;
         let per = match field.unit {
             Some(Unit::Ns) => 1,
@@ -378,7 +365,7 @@ impl Variant {
         let keys = self
             .default_by
             .iter()
-            .filter(|_| wishes.by.is_none())
+            .filter(|_| wishes.options.by.is_none())
             .filter_map(|label| self.by.get(label))
             .map(|key| key.split('.').next().unwrap_or_default())
             .filter(|field| !field.starts_with("common_"));
@@ -450,12 +437,12 @@ impl Variant {
             }
             records.only(&only);
         }
-        if let Some(filter) = &wishes.filter {
+        if let Some(filter) = &wishes.options.filter {
             records.only(filter);
         }
         let mut before = None;
         let measure = match self.measure {
-            Kind::Count if wishes.times != (None, None) => {
+            Kind::Count if wishes.options.min.or(wishes.options.max).is_some() => {
                 return Err(error!(
                     "{name} counts and measures no times here, so there is no --min, --max and --slower"
                 ))
@@ -493,7 +480,7 @@ impl Variant {
                     end_on: counted.on.clone(),
                     // A user who finds a table full cannot know which one, so the option sets the size of both.
                     waiting: if self.stack { WAITING / 2 } else { WAITING }
-                        .max(wishes.size.unwrap_or_default()),
+                        .max(wishes.options.size.unwrap_or_default()),
                     expires: self.expires.clone(),
                     stack: self.stack,
                     only: wishes.only_times(&Sum {
@@ -504,7 +491,7 @@ impl Variant {
             }
         };
         let own;
-        let by: Vec<&String> = match &wishes.by {
+        let by: Vec<&String> = match &wishes.options.by {
             None if wishes.lines && self.lines.is_empty() => {
                 own = self.own_fields(tracefs)?;
                 own.iter().collect()
@@ -522,7 +509,11 @@ impl Variant {
             .collect::<Result<_>>()?;
         let task = |side: &Option<Side>| side.as_ref().and_then(|side| side.pid.clone());
         let start_task = task(&self.start);
-        if wishes.lines && wishes.by.is_none() && counted.pid.is_none() && start_task.is_some() {
+        if wishes.lines
+            && wishes.options.by.is_none()
+            && counted.pid.is_none()
+            && start_task.is_some()
+        {
             by.push(By {
                 label: "task".into(),
                 key: TASK.into(),
@@ -540,10 +531,10 @@ impl Variant {
             probes: self.probes.clone(),
             measure,
             by,
-            size: wishes.size.unwrap_or(rows),
-            size_asked: wishes.size.is_some(),
+            size: wishes.options.size.unwrap_or(rows),
+            size_asked: wishes.options.size.is_some(),
             most: 0,
-            intervals: wishes.intervals,
+            intervals: wishes.options.intervals(),
             costs: false,
             smallest: false,
             schedstats: self.schedstats,
@@ -556,7 +547,7 @@ impl Variant {
             only: wishes.only.clone(),
             threads: wishes.of_processes.clone(),
         };
-        if wishes.exemplars {
+        if wishes.options.exemplars {
             question.saves = self.saves(&question, tracefs)?;
         }
         if let Intervals::Time(ns) = question.intervals {

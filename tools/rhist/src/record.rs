@@ -22,7 +22,7 @@ use crate::parse::json;
 use crate::units;
 
 /// The first line of a recording.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     v: u64,
     #[serde(rename = "type")]
@@ -50,8 +50,9 @@ pub struct Header {
     pub names: BTreeMap<String, BTreeMap<i64, String>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum HeaderKind {
+    #[default]
     #[serde(rename = "rhist")]
     Rhist,
 }
@@ -61,14 +62,11 @@ impl Header {
     pub fn new(question: Vec<String>, title: String, backend: String, kernel: String) -> Self {
         Self {
             v: json::VERSION,
-            kind: HeaderKind::Rhist,
             question,
             title,
             backend,
             kernel,
-            host: String::new(),
-            units: BTreeMap::new(),
-            names: BTreeMap::new(),
+            ..Self::default()
         }
     }
 
@@ -125,34 +123,24 @@ impl Header {
 }
 
 /// Writes a recording.
-pub struct Recorder<W> {
-    out: W,
-}
+pub struct Recorder<W>(pub W);
 
 impl<W: Write> Recorder<W> {
-    /// Begins a recording with its first line.
-    pub fn begin(mut out: W, header: &Header) -> io::Result<Self> {
-        serde_json::to_writer(&mut out, header)?;
-        out.write_all(b"\n")?;
-        out.flush()?;
-        Ok(Self { out })
+    /// Begins the recording with its first line.
+    pub fn begin(&mut self, header: &Header) -> io::Result<()> {
+        self.lines(&[&serde_json::to_vec(header)?[..], b"\n"].concat())
     }
 
     /// Adds lines that were read from `hist_pipe` at once.
     pub fn lines(&mut self, lines: &[u8]) -> io::Result<()> {
-        self.out.write_all(lines)?;
-        self.out.flush()
-    }
-
-    /// Returns the writer.
-    pub fn into_inner(self) -> W {
-        self.out
+        self.0.write_all(lines)?;
+        self.0.flush()
     }
 
     /// Adds a table that was not read as JSON.
     pub fn table(&mut self, table: &Table) -> io::Result<()> {
-        json::write(table, &mut self.out)?;
-        self.out.flush()
+        json::write(table, &mut self.0)?;
+        self.0.flush()
     }
 }
 
@@ -478,7 +466,8 @@ pub(crate) mod tests {
             "7.2.13".into(),
         );
         let mut out = Vec::new();
-        let mut recorder = Recorder::begin(&mut out, &header).unwrap();
+        let mut recorder = Recorder(&mut out);
+        recorder.begin(&header).unwrap();
         for (epoch, rows) in [
             (1, vec![(7, 10, 100), (7, 11, 50), (8, 20, 1)]),
             (2, vec![(7, 10, 90), (7, 12, 5)]),
@@ -632,7 +621,7 @@ pub(crate) mod tests {
     fn a_full_disk_is_said() {
         let file = File::options().write(true).open("/dev/full").unwrap();
         let header = Header::new(Vec::new(), String::new(), String::new(), String::new());
-        let error = Recorder::begin(file, &header).err().unwrap();
+        let error = Recorder(file).begin(&header).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 

@@ -441,7 +441,9 @@ mod tests {
             let words = question.split(' ').map(str::to_owned).collect();
             let mut header = Header::new(words, String::new(), "module".into(), "7.2".into());
             header.host = "web1".into();
-            Recorder::begin(Vec::new(), &header).unwrap()
+            let mut recorder = Recorder(Vec::new());
+            recorder.begin(&header).unwrap();
+            recorder
         });
         for part in 0..u64::from(PARTS) {
             for (question, recorder) in all.iter_mut().enumerate() {
@@ -500,7 +502,7 @@ mod tests {
                 recorder.table(&one).unwrap();
             }
         }
-        all.into_iter().flat_map(Recorder::into_inner).collect()
+        all.into_iter().flat_map(|recorder| recorder.0).collect()
     }
 
     fn read(bytes: &[u8]) -> Recorded {

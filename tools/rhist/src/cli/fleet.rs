@@ -151,8 +151,7 @@ impl Common {
         count::count(&asked, &tracefs, global, &mut |all| {
             count::every(all, Some(interval), stop, &mut |counting| {
                 let mut table = counting.table()?;
-                let mut header =
-                    Header::new(Vec::new(), String::new(), String::new(), String::new());
+                let mut header = Header::default();
                 header.know(&table, &counting.plan.names);
                 header.complete(&mut table);
                 tell(Told {

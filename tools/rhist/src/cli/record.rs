@@ -61,9 +61,9 @@ pub fn host() -> String {
 }
 
 /// Returns the first line of a recording: the words of the question, and the properties of the recording's first table.
-pub fn header(words: &[String], counting: &Counting<'_>, table: &Table) -> Header {
+fn header(counting: &Counting<'_>, table: &Table) -> Header {
     let mut header = Header::new(
-        words.to_vec(),
+        counting.asked.words.clone(),
         counting.asked.title.clone(),
         counting.backend.to_string(),
         release(),
@@ -73,12 +73,15 @@ pub fn header(words: &[String], counting: &Counting<'_>, table: &Table) -> Heade
     header
 }
 
-/// Adds a table as it came, unless another trigger of the question has lost something.
+/// Adds a table as it came, unless another trigger of the question has lost something. The first one begins the recording.
 pub fn add<W: Write>(
     recorder: &mut Recorder<W>,
     counting: &Counting<'_>,
     table: &Table,
 ) -> io::Result<()> {
+    if counting.tables == 1 {
+        recorder.begin(&header(counting, table))?;
+    }
     match counting.lines() {
         Some(lines) => recorder.lines(lines),
         None => recorder.table(table),
@@ -140,19 +143,11 @@ impl Record {
         let written = |e: io::Error| Error::file("write", path, &e);
         let stop = Stop::on_signals()?;
         count::count(std::slice::from_ref(asked), tracefs, global, &mut |all| {
-            let mut file = Some(BufWriter::new(self.create(path)?));
+            let mut recorder = Recorder(BufWriter::new(self.create(path)?));
             Self::say(path, global);
-            let mut recorder: Option<Recorder<BufWriter<File>>> = None;
             count::every(all, Some(SECOND), &stop, &mut |counting| {
                 let table = counting.table()?;
-                if let Some(file) = file.take() {
-                    let header = header(&asked.words, counting, &table);
-                    recorder = Some(Recorder::begin(file, &header).map_err(written)?);
-                }
-                match &mut recorder {
-                    Some(recorder) => add(recorder, counting, &table).map_err(written),
-                    None => Ok(()),
-                }
+                add(&mut recorder, counting, &table).map_err(written)
             })
         })
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Command};
 
-use super::record::{add, header};
+use super::record::add;
 use crate::ask::{count, share};
 use crate::backend::Backend;
 use crate::error::{Error, Result};
@@ -96,7 +96,7 @@ pub fn ask(
         ));
     }
     let written = |e: io::Error| error!("cannot write a table: {e}");
-    let mut recorders: Vec<Option<Recorder<Vec<u8>>>> = all.iter().map(|_| None).collect();
+    let mut recorders: Vec<_> = all.iter().map(|_| Recorder(Vec::new())).collect();
     let mut costs: Vec<Option<u64>> = vec![None; all.len()];
     // No message says that tables are smaller than usual: on a small machine that is expected of so many questions.
     let silent = Global {
@@ -108,23 +108,15 @@ pub fn ask(
         count::every(counted, None, &stop, &mut |counting| {
             let table = counting.table()?;
             costs[counting.number] = table.cost;
-            let recorder = match recorders[counting.number].take() {
-                Some(recorder) => recorder,
-                None => {
-                    Recorder::begin(Vec::new(), &header(&counting.asked.words, counting, &table))
-                        .map_err(written)?
-                }
-            };
-            let recorder = recorders[counting.number].insert(recorder);
-            add(recorder, counting, &table).map_err(written)
+            add(&mut recorders[counting.number], counting, &table).map_err(written)
         })
     })?;
     if let (Some(costs), false) = (costs.into_iter().sum::<Option<u64>>(), global.quiet) {
         let took = share::percent(costs / share::cpus());
         say!("rhist: the triggers took {took} of all CPUs");
     }
-    let all = recorders.into_iter().flatten();
-    Ok((all.flat_map(Recorder::into_inner).collect(), outcome))
+    let all = recorders.into_iter().flat_map(|recorder| recorder.0);
+    Ok((all.collect(), outcome))
 }
 
 /// Reads a recording of several questions.
