@@ -326,7 +326,7 @@ impl Metrics {
             .insert((table.event.clone(), table.trigger.clone()), span);
         let begin = match before {
             Some(before) if before.to == span.from && before.real <= span.real => before.real,
-            _ => span.real.saturating_sub(span.to.saturating_sub(span.from)),
+            _ => span.begin(),
         };
         (begin, span.real)
     }

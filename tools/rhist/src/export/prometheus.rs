@@ -6,8 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE};
+use hyper::header::{HeaderValue, ACCEPT, ALLOW, CONTENT_TYPE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -26,7 +25,6 @@ use prometheus_client::encoding::{
     prometheus_protobuf, text, DescriptorEncoder, MetricEncoder, NativeHistogram,
     NativeHistogramBuckets, NoLabelSet,
 };
-use prometheus_client::metrics::exemplar::Exemplar as Own;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit as BaseUnit};
 
@@ -87,15 +85,10 @@ impl Shared {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn registry(&self) -> Registry {
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(self.clone()));
-        registry
-    }
-
     /// Encodes all counts in this format.
     pub fn encode(&self, format: Format) -> Result<Vec<u8>> {
-        let registry = self.registry();
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(self.clone()));
         self.with(|exposed| exposed.exemplars.borrow_mut().clear());
         let failed = |e: &dyn fmt::Display| error!("cannot write the metrics: {e}");
         if format == Format::Protobuf {
@@ -268,40 +261,62 @@ impl Collector for Shared {
     }
 }
 
-/// A function that encodes the series of one metric.
-type Encode<'a> = Box<dyn Fn(&mut MetricEncoder<'_>) -> fmt::Result + 'a>;
+/// A function that encodes one series of a set.
+type Encode<'a> = Box<dyn Fn(&Points, &mut MetricEncoder<'_>) -> fmt::Result + 'a>;
 
-/// Metrics of one type by name and unit, each with its help text and its series: a metric is declared once, even if
-/// several triggers have it.
+/// Metrics of one type by name and unit, each with its help text and its sets: a metric is declared once, even if several
+/// triggers have it.
 #[derive(Default)]
-struct Families<'a>(BTreeMap<Name, (String, Vec<Encode<'a>>)>);
+struct Families<'a>(BTreeMap<Name, (String, Vec<(&'a Set, Encode<'a>)>)>);
 
 /// The name of a metric without its unit, and the unit.
 type Name = (String, Option<&'static str>);
 
 impl<'a> Families<'a> {
-    fn add(&mut self, name: String, unit: Option<&'static str>, help: String, encode: Encode<'a>) {
-        let (_, series) = self
-            .0
-            .entry((name, unit))
-            .or_insert_with(|| (help, Vec::new()));
-        series.push(encode);
+    fn add(&mut self, name: Name, help: String, set: &'a Set, encode: Encode<'a>) {
+        let (_, sets) = self.0.entry(name).or_insert_with(|| (help, Vec::new()));
+        sets.push((set, encode));
     }
 
     fn encode(self, kind: MetricType, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        for ((name, unit), (help, series)) in self.0 {
+        for ((name, unit), (help, sets)) in self.0 {
             let unit = unit.map(|unit| BaseUnit::Other(unit.to_owned()));
             let mut metric = encoder.encode_descriptor(&name, &help, unit.as_ref(), kind)?;
-            for encode in series {
-                encode(&mut metric)?;
+            for (set, encode) in sets {
+                for (key, points) in set.all() {
+                    let labels = labels(set, key, &[]);
+                    encode(points, &mut metric.encode_family(&labels)?)?;
+                }
             }
         }
         Ok(())
     }
 }
 
-/// A function that returns counts of a set, with their reason if there are several.
-type Counts<'a> = &'a dyn Fn(&Set) -> Vec<(Option<&'static str>, u64)>;
+/// A function that returns counts of a set, each with its reason if there are several.
+type Counts = fn(&Set) -> Vec<(&'static str, u64)>;
+
+/// The outcomes of the calls of a trigger, by the name and the help text of the metric.
+const OUTCOMES: [(&str, &str, Counts); 3] = [
+    (
+        "rhist_hits",
+        "Calls of a trigger that were counted",
+        |set| vec![("", set.head.account.hits)],
+    ),
+    (
+        "rhist_lost",
+        "What a trigger did not count or keep, by reason",
+        Set::lost,
+    ),
+    (
+        "rhist_ignored",
+        "Calls of a trigger without the variable that it wants",
+        |set| {
+            let losses = set.head.account.losses.iter();
+            losses.map(|losses| ("", losses.ignored)).collect()
+        },
+    ),
+];
 
 impl Exposed {
     fn encode(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -309,10 +324,8 @@ impl Exposed {
             Default::default();
         let sets = self.questions.all.iter().flat_map(|metrics| {
             let name = format!("rhist_{}", identifier(&metrics.question));
-            metrics
-                .sets
-                .iter()
-                .map(move |set| (name.clone(), metrics, set))
+            let sets = metrics.sets.iter();
+            sets.map(move |set| (name.clone(), metrics, set))
         });
         for (question, metrics, set) in sets {
             let about = |what: &str| match metrics.title.as_str() {
@@ -320,22 +333,21 @@ impl Exposed {
                 title => format!("{} {what}", help(title)),
             };
             match set.head.interval() {
-                Some(column) => histograms.add(
-                    question.clone(),
-                    base(column.unit).1,
-                    about(&format!("Distribution of {}", measured(&column.name))),
-                    Box::new(move |metric| self.histograms(set, metric)),
-                ),
-                None => counters.add(
-                    format!("{question}_hits"),
-                    None,
-                    about("How often"),
-                    Box::new(move |metric| {
-                        each(set, metric, |points, series| {
-                            series.encode_counter::<NoLabelSet, _, u64>(&points.hits, NONE)
-                        })
-                    }),
-                ),
+                Some(column) => {
+                    let help = about(&format!("Distribution of {}", measured(&column.name)));
+                    let grid = grid(column);
+                    let encode: Encode<'_> = Box::new(move |points, series| {
+                        self.histogram(set, column, &grid, points, series)
+                    });
+                    histograms.add((question.clone(), base(column.unit).1), help, set, encode);
+                }
+                None => {
+                    let encode: Encode<'_> = Box::new(|points, series| {
+                        series.encode_counter::<NoLabelSet, _, u64>(&points.hits, None)
+                    });
+                    let name = format!("{question}_hits");
+                    counters.add((name, None), about("How often"), set, encode);
+                }
             }
             for (i, value) in set.sums() {
                 let (divisor, unit) = base(value.unit);
@@ -345,27 +357,15 @@ impl Exposed {
                 let name = format!("{question}_{}", identifier(&value.name));
                 let help = about(&format!("Sum of {}", measured(&value.name)));
                 // A number without a unit can be negative, which a counter cannot.
-                match unit {
-                    Some(_) => counters.add(
-                        name,
-                        unit,
-                        help,
-                        Box::new(move |metric| {
-                            each(set, metric, |points, series| {
-                                series.encode_counter::<NoLabelSet, _, f64>(&sum(points), None)
-                            })
-                        }),
-                    ),
-                    None => gauges.add(
-                        name + "_sum",
-                        unit,
-                        help,
-                        Box::new(move |metric| {
-                            each(set, metric, |points, series| {
-                                series.encode_gauge(&sum(points))
-                            })
-                        }),
-                    ),
+                if unit.is_some() {
+                    let encode: Encode<'_> = Box::new(move |points, series| {
+                        series.encode_counter::<NoLabelSet, _, f64>(&sum(points), None)
+                    });
+                    counters.add((name, unit), help, set, encode);
+                } else {
+                    let encode: Encode<'_> =
+                        Box::new(move |points, series| series.encode_gauge(&sum(points)));
+                    gauges.add((name + "_sum", unit), help, set, encode);
                 }
             }
         }
@@ -377,129 +377,64 @@ impl Exposed {
 
     /// Encodes the outcomes of the calls of all triggers, and whether counting is going on.
     fn account(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let counter =
-            |encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, count: Counts<'_>| {
-                let mut metric =
-                    encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-                for metrics in &self.questions.all {
-                    let question = ("question", metrics.question.as_str());
-                    for set in &metrics.sets {
-                        for (reason, count) in count(set) {
-                            let reason = reason.map(|reason| ("reason", reason));
-                            let more: Vec<_> = [question].into_iter().chain(reason).collect();
-                            let labels = labels(set, Some(&Labels::new()), &more);
-                            metric
-                                .encode_family(&labels)?
-                                .encode_counter::<NoLabelSet, _, u64>(&count, NONE)?;
-                        }
+        for (name, help, counts) in OUTCOMES {
+            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for metrics in &self.questions.all {
+                for set in &metrics.sets {
+                    for (reason, count) in counts(set) {
+                        let more = [("question", metrics.question.as_str()), ("reason", reason)];
+                        let more = &more[..if reason.is_empty() { 1 } else { 2 }];
+                        metric
+                            .encode_family(&labels(set, Some(&Labels::new()), more))?
+                            .encode_counter::<NoLabelSet, _, u64>(&count, None)?;
                     }
                 }
-                fmt::Result::Ok(())
-            };
-        counter(
-            encoder,
-            "rhist_hits",
-            "Calls of a trigger that were counted",
-            &|set| vec![(None, set.head.account.hits)],
-        )?;
-        counter(
-            encoder,
-            "rhist_lost",
-            "What a trigger did not count or keep, by reason",
-            &|set| {
-                set.lost()
-                    .into_iter()
-                    .map(|(reason, count)| (Some(reason), count))
-                    .collect()
-            },
-        )?;
-        counter(
-            encoder,
-            "rhist_ignored",
-            "Calls of a trigger without the variable that it wants",
-            &|set| {
-                set.head
-                    .account
-                    .losses
-                    .map(|losses| (None, losses.ignored))
-                    .into_iter()
-                    .collect()
-            },
-        )?;
+            }
+        }
+        let help = "1 while the triggers are read, 0 afterwards";
         encoder
-            .encode_descriptor(
-                "rhist_up",
-                "1 while the triggers are read, 0 afterwards",
-                None,
-                MetricType::Gauge,
-            )?
+            .encode_descriptor("rhist_up", help, None, MetricType::Gauge)?
             .encode_gauge(&u64::from(self.up))
     }
 
-    fn histograms(&self, set: &Set, metric: &mut MetricEncoder<'_>) -> fmt::Result {
-        let Some(column) = set.head.interval() else {
-            return Ok(());
-        };
+    fn histogram(
+        &self,
+        set: &Set,
+        column: &KeyColumn,
+        grid: &[Number],
+        points: &Points,
+        series: &mut MetricEncoder<'_>,
+    ) -> fmt::Result {
         let (divisor, _) = base(column.unit);
-        let grid = grid(column);
-        each(set, metric, |points, series| {
-            // Without a sum of the measured field the sum is unknown, unless there are no hits.
-            let none = if points.hits == 0 { 0.0 } else { f64::NAN };
-            let sum = set
-                .of_measure(points, Agg::Sum)
-                .map_or(none, |sum| sum as f64 / divisor);
-            let bounds = match self.le {
-                Le::Powers => points.bounds_in(&grid),
-                Le::Fine => points.bounds(),
-            };
-            self.exemplars
-                .borrow_mut()
-                .extend(exemplars(points, &bounds, divisor));
-            let classic = classic(&bounds, points.hits, divisor);
-            // Text formats have no native buckets.
-            let Kind::Log2 { scale } = column.kind else {
-                return series.encode_histogram::<NoLabelSet>(sum, points.hits, &classic, None);
-            };
-            let Native {
-                schema,
-                threshold,
-                buckets,
-            } = Native::of(scale, column.unit, points);
-            let (positive, negative) =
-                (Sparse::of(&buckets.positive), Sparse::of(&buckets.negative));
-            let native = NativeHistogram {
-                schema,
-                zero_threshold: threshold,
-                zero_count: buckets.zero,
-                negative: negative.buckets(),
-                positive: positive.buckets(),
-                created: created(set),
-            };
-            series.encode_histogram_with_native::<NoLabelSet>(
-                sum,
-                points.hits,
-                &classic,
-                None,
-                native,
-            )
-        })
+        // Without a sum of the measured field the sum is unknown, unless there are no hits.
+        let none = if points.hits == 0 { 0.0 } else { f64::NAN };
+        let sum = set.of_measure(points, Agg::Sum);
+        let sum = sum.map_or(none, |sum| sum as f64 / divisor);
+        let bounds = match self.le {
+            Le::Powers => points.bounds_in(grid),
+            Le::Fine => points.bounds(),
+        };
+        let exemplars = exemplars(points, &bounds, divisor);
+        self.exemplars.borrow_mut().extend(exemplars);
+        let (hits, classic) = (points.hits, classic(&bounds, points.hits, divisor));
+        // Text formats have no native buckets.
+        let Kind::Log2 { scale } = column.kind else {
+            return series.encode_histogram::<NoLabelSet>(sum, hits, &classic, None);
+        };
+        let (schema, threshold, buckets) = native(scale, column.unit, points);
+        let positive = Sparse::of(&buckets.positive);
+        let negative = Sparse::of(&buckets.negative);
+        let native = NativeHistogram {
+            schema,
+            zero_threshold: threshold,
+            zero_count: buckets.zero,
+            negative: negative.buckets(),
+            positive: positive.buckets(),
+            created: created(set),
+        };
+        series.encode_histogram_with_native::<NoLabelSet>(sum, hits, &classic, None, native)
     }
 }
-
-/// Calls a function for each series of a set, to encode it.
-fn each(
-    set: &Set,
-    metric: &mut MetricEncoder<'_>,
-    encode: impl Fn(&Points, &mut MetricEncoder<'_>) -> fmt::Result,
-) -> fmt::Result {
-    for (key, points) in set.all() {
-        let labels = labels(set, key, &[]);
-        encode(points, &mut metric.encode_family(&labels)?)?;
-    }
-    Ok(())
-}
-
-const NONE: Option<&Own<NoLabelSet, u64>> = None;
 
 /// Returns a name in the form for a help text, which is one line.
 fn help(name: &str) -> String {
@@ -557,39 +492,22 @@ fn classic(bounds: &[(Number, u64)], hits: u64, divisor: f64) -> Vec<(f64, u64)>
     buckets
 }
 
-/// A native histogram of Prometheus.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Native {
-    /// The schema of the histogram.
-    pub schema: i32,
-    /// The largest number in the bucket of 0.
-    pub threshold: f64,
-    /// The buckets of the histogram, by index.
-    pub buckets: Exponential,
-}
-
-impl Native {
-    /// Returns the native histogram for intervals of `.log2=scale` in this unit: schema `scale`, one bucket for each.
-    ///
-    /// For bytes and numbers without a unit the buckets are exact. Seconds are not whole numbers: bounds in nanoseconds
-    /// never fall on the bounds of a schema, as `log2(10^9)` is no multiple of a fraction of a power of two. All bounds
-    /// are then moved by the same factor to the nearest bounds: up by 1.6 % for nanoseconds and `.log2=3`, by half a
-    /// bucket at most.
-    pub fn of(scale: u8, unit: Option<Unit>, points: &Points) -> Self {
-        let schema = i32::from(scale);
-        let (divisor, _) = base(unit);
-        let moved = (divisor.log2() * f64::from(schema).exp2()).round() as i64;
-        let threshold = if scale == 0 {
-            upper_end(schema, -moved)
-        } else {
-            0.0
-        };
-        Self {
-            schema,
-            threshold,
-            buckets: Exponential::of(scale, &points.slots, |index| index - moved),
-        }
-    }
+/// Returns the native histogram for intervals of `.log2=scale` in this unit: schema `scale`, the largest number in the
+/// bucket of 0, and one bucket for each interval, by index.
+///
+/// For bytes and numbers without a unit the buckets are exact. Seconds are not whole numbers: bounds in nanoseconds never
+/// fall on the bounds of a schema, as `log2(10^9)` is no multiple of a fraction of a power of two. All bounds are then
+/// moved by the same factor to the nearest bounds: up by 1.6 % for nanoseconds and `.log2=3`, by half a bucket at most.
+fn native(scale: u8, unit: Option<Unit>, points: &Points) -> (i32, f64, Exponential) {
+    let schema = i32::from(scale);
+    let (divisor, _) = base(unit);
+    let moved = (divisor.log2() * f64::from(schema).exp2()).round() as i64;
+    let threshold = match scale {
+        0 => upper_end(schema, -moved),
+        _ => 0.0,
+    };
+    let buckets = Exponential::of(scale, &points.slots, |index| index - moved);
+    (schema, threshold, buckets)
 }
 
 /// Returns the upper end of a native bucket.
@@ -641,18 +559,10 @@ pub fn write_file(shared: &Shared, path: &Path) -> Result<()> {
         error!("{path} is no file; say --textfile with the name of one that ends in .prom")
     })?;
     // node_exporter reads only files whose names end in .prom.
-    let temporary = path.with_file_name(format!(
-        ".{}.{}",
-        name.to_string_lossy(),
-        std::process::id()
-    ));
-    let write = || {
-        let mut file = File::create(&temporary)?;
-        file.write_all(&text)?;
-        file.flush()?;
-        fs::rename(&temporary, path)
-    };
-    write().map_err(|e| {
+    let name = format!(".{}.{}", name.to_string_lossy(), std::process::id());
+    let temporary = path.with_file_name(name);
+    let written = fs::write(&temporary, &text).and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|e| {
         // A half-written file is removed.
         let _ = fs::remove_file(&temporary);
         Error::file("write", path, &e)
@@ -710,37 +620,26 @@ fn answer(shared: &Shared, request: &Request<Incoming>) -> Response<Full<Bytes>>
     let said = |status: StatusCode, content_type: &'static str, body: Vec<u8>| {
         let mut response = Response::new(Full::new(Bytes::from(body)));
         *response.status_mut() = status;
-        response.headers_mut().insert(
-            CONTENT_TYPE,
-            hyper::header::HeaderValue::from_static(content_type),
-        );
+        let content_type = HeaderValue::from_static(content_type);
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
         response
     };
     let text = |status, text: &str| {
-        said(
-            status,
-            "text/plain; charset=utf-8",
-            format!("{text}\n").into_bytes(),
-        )
+        let body = format!("{text}\n").into_bytes();
+        said(status, "text/plain; charset=utf-8", body)
     };
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        let mut response = text(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "only GET and HEAD are understood",
-        );
-        response
-            .headers_mut()
-            .insert(ALLOW, hyper::header::HeaderValue::from_static("GET, HEAD"));
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        let mut response = text(status, "only GET and HEAD are understood");
+        let allowed = HeaderValue::from_static("GET, HEAD");
+        response.headers_mut().insert(ALLOW, allowed);
         return response;
     }
     match request.uri().path() {
         "/metrics" => {
-            let accept = request
-                .headers()
-                .get_all(ACCEPT)
-                .iter()
-                .filter_map(|value| value.to_str().ok());
-            let format = Format::accepted(&accept.collect::<Vec<_>>().join(","));
+            let accept = request.headers().get_all(ACCEPT).iter();
+            let accept: Vec<&str> = accept.filter_map(|value| value.to_str().ok()).collect();
+            let format = Format::accepted(&accept.join(","));
             match shared.encode(format) {
                 Ok(body) => said(StatusCode::OK, format.content_type(), body),
                 Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),

@@ -329,10 +329,7 @@ fn heat(area: &Area<'_>, title: &str, series: &Series, column: &KeyColumn) -> Dr
         .build_cartesian_2d(0.0..end, Scale::new(axis, part))?;
     let what = match time {
         Some((first, _)) => {
-            let begin = first
-                .real
-                .saturating_sub(first.to.saturating_sub(first.from));
-            format!("seconds after {} UTC", units::time_of_day(begin))
+            format!("seconds after {} UTC", units::time_of_day(first.begin()))
         }
         None => "epochs".to_owned(),
     };
@@ -407,12 +404,7 @@ fn bars(area: &Area<'_>, title: &str, series: &Series) -> Drawn {
         .fold(0, |sum, (_, hits)| sum.saturating_add(*hits));
     let more = rows.len().saturating_sub(MOST_BARS);
     rows.truncate(MOST_BARS);
-    let most = rows
-        .iter()
-        .map(|&(_, hits)| hits)
-        .max()
-        .unwrap_or_default()
-        .max(1);
+    let most = rows[0].1.max(1);
     let style = ("sans-serif", 14).into_font().color(&INK);
     let right = style.pos(Pos::new(HPos::Right, VPos::Top));
     let names: Vec<String> = table.keys.iter().map(name_of).collect();

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io::stdout;
 
 use crate::grid::{level, Epoch, HeatMap};
-use crate::model::{KeyColumn, Span, Table, Unit};
+use crate::model::{KeyColumn, Table, Unit};
 use crate::units::{self, Round};
 
 /// Shades without colours, from no hits to the most hits.
@@ -152,7 +152,7 @@ impl Picture {
         let time = self.map.columns[column]
             .spans
             .map_or_else(String::new, |(first, _)| {
-                units::time_of_day(begin(&first)) + " "
+                units::time_of_day(first.begin()) + " "
             });
         let cells = &self.map.columns[column].cells;
         let hits = cells.get(row).copied().unwrap_or_default();
@@ -171,7 +171,7 @@ impl Picture {
             return format!("{:>LABEL$} {} epochs", "", self.map.columns.len());
         };
         let end = units::value(duration.into(), Some(Unit::Ns), Round::Up);
-        let clock = format!("{} UTC", units::time_of_day(begin(&first)));
+        let clock = format!("{} UTC", units::time_of_day(first.begin()));
         let text = match drawn.checked_sub(clock.len() + end.len() + 2) {
             Some(free) => format!("{clock} {}+{end}", " ".repeat(free)),
             None => format!("+{end}"),
@@ -183,11 +183,6 @@ impl Picture {
 /// Returns the terminal's colour for a shade above 0.
 pub fn colour(shade: usize) -> u8 {
     COLOURS[shade - 1]
-}
-
-/// Returns the beginning of an epoch, in nanoseconds of `CLOCK_REALTIME`.
-fn begin(span: &Span) -> u64 {
-    span.real.saturating_sub(span.to.saturating_sub(span.from))
 }
 
 fn legend(most: u64, colours: bool, width: usize) -> String {

@@ -322,6 +322,11 @@ pub struct Span {
 }
 
 impl Span {
+    /// Returns the beginning, in nanoseconds of `CLOCK_REALTIME`.
+    pub fn begin(&self) -> u64 {
+        self.real.saturating_sub(self.to.saturating_sub(self.from))
+    }
+
     /// Returns the length in seconds.
     pub fn seconds(&self) -> f64 {
         self.to.saturating_sub(self.from) as f64 / 1e9
