@@ -14,11 +14,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Arg, Command, FromArgMatches};
+use clap::{Command, FromArgMatches};
 
 use crate::ask;
 use crate::error::{Error, Result};
-use crate::options::{arguments, flag, with, Global, Outcome, Showing};
+use crate::options::{arguments, flag, required, with, Global, Outcome, Showing};
 use crate::questions::{self, Asked};
 use crate::reading;
 use crate::recipe::Recipe;
@@ -63,11 +63,7 @@ pub fn command(recipes: &[Recipe]) -> Command {
         .subcommand(
             Command::new("explain")
                 .about("What does a trigger do, and where is it wrong?")
-                .arg(
-                    Arg::new("TRIGGER")
-                        .required(true)
-                        .help("The text of a trigger: 'hist:keys=..'"),
-                ),
+                .arg(required("TRIGGER", "The text of a trigger: 'hist:keys=..'")),
         )
         .subcommand(
             Command::new("clean")
@@ -79,20 +75,16 @@ pub fn command(recipes: &[Recipe]) -> Command {
             Command::new("completions")
                 .about("Prints the completions for a shell")
                 .arg(
-                    Arg::new("SHELL")
-                        .required(true)
-                        .value_parser(clap::value_parser!(clap_complete::Shell))
-                        .help("The shell"),
+                    required("SHELL", "The shell")
+                        .value_parser(clap::value_parser!(clap_complete::Shell)),
                 ),
         )
         .subcommand(
             Command::new("man")
                 .about("Writes a man page for each command")
                 .arg(
-                    Arg::new("DIR")
-                        .required(true)
-                        .value_parser(clap::value_parser!(PathBuf))
-                        .help("The directory to write them to"),
+                    required("DIR", "The directory to write them to")
+                        .value_parser(clap::value_parser!(PathBuf)),
                 ),
         )
 }
@@ -147,10 +139,10 @@ fn run() -> Result<Outcome> {
         "replay" => return arguments::<replay::Replay>(matches)?.run(&global),
         "export" => return fleet::run(matches, &recipes, &global),
         "why" => return arguments::<why::Why>(matches)?.run(&recipes, &global),
+        "diff" => return arguments::<keep::Diff>(matches)?.run(&global),
+        "plot" => return arguments::<keep::Plot>(matches)?.run(&global),
+        "flame" => return arguments::<keep::Flame>(matches)?.run(&global),
         _ => {}
-    }
-    if let Some(outcome) = keep::run(name, matches, &global) {
-        return outcome;
     }
     let tracefs = global.tracefs();
     if name == "doctor" {

@@ -17,7 +17,7 @@ use crate::units::Scale;
 use crate::view::form::Form;
 
 /// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// Everything succeeded.
     Done,
@@ -135,12 +135,20 @@ pub fn with<T: Args>(command: Command) -> Command {
         .long_about(Resettable::from(long))
 }
 
+/// An argument that must be given.
+pub fn required(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).required(true).help(help)
+}
+
+/// An option with a value.
+pub fn valued(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
 /// An option without a value.
 pub fn flag(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name)
-        .long(name)
-        .action(ArgAction::SetTrue)
-        .help(help)
+    let option = Arg::new(name).long(name).help(help);
+    option.action(ArgAction::SetTrue)
 }
 
 /// Returns the parsed arguments of a command.

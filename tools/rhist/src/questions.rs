@@ -2,6 +2,7 @@
 
 //! Questions on the command line: recipes and the user's own questions, to be asked, recorded or exported.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
 use crate::error::{Error, Result};
 use crate::model::{Number, Unit};
-use crate::options::{arguments, flag, microseconds, time, with};
+use crate::options::{arguments, flag, microseconds, required, time, valued, with};
 use crate::quantile::Percent;
 use crate::question::{Intervals, Only, Probe, Question};
 use crate::recipe::{has_probes, Kind, Recipe, Side, Variant, Wishes};
@@ -117,47 +118,37 @@ fn width(text: &str) -> std::result::Result<Intervals, String> {
 
 /// The commands that ask questions.
 pub fn commands(recipes: &[Recipe]) -> Vec<Command> {
-    let event = |name: &'static str| Arg::new(name).required(true).help("An event, system:event");
+    let event = |name| required(name, "An event, system:event");
     let mut commands: Vec<Command> = recipes.iter().map(recipe_command).collect();
     let own = [
         Command::new("count")
             .about("How often does an event happen?")
             .arg(event("EVENT"))
-            .arg(
-                Arg::new("sum")
-                    .long("sum")
-                    .value_name("FIELD,..")
-                    .value_delimiter(',')
-                    .help("Add these fields up"),
-            ),
+            .arg(valued("sum", "FIELD,..", "Add these fields up").value_delimiter(',')),
         Command::new("dist")
             .about("How are the numbers of a field distributed?")
             .arg(event("EVENT"))
-            .arg(
-                Arg::new("FIELD")
-                    .required(true)
-                    .help("A field of the event"),
-            ),
+            .arg(required("FIELD", "A field of the event")),
         Command::new("lat")
             .about("How long does it take from one event to another one?")
             .arg(event("START"))
             .arg(event("END"))
             .arg(
-                Arg::new("on")
-                    .long("on")
-                    .required(true)
-                    .value_name("KEY[=KEY],..")
-                    .value_delimiter(',')
-                    .help("The fields in which the two agree, in START and, if it has another name there, in END"),
+                valued(
+                    "on",
+                    "KEY[=KEY],..",
+                    "The fields in which the two agree, in START and, if it has another name there, in END",
+                )
+                .required(true)
+                .value_delimiter(','),
             )
             .arg(flag("stack", "Add the times up by the stack of START")),
         Command::new("func")
             .about("How long does a function of the kernel take?")
-            .arg(
-                Arg::new("FUNCTION")
-                    .required(true)
-                    .help("A function of the kernel, or several by * and ?: a row for each"),
-            )
+            .arg(required(
+                "FUNCTION",
+                "A function of the kernel, or several by * and ?: a row for each",
+            ))
             .arg(flag(
                 "calls",
                 "How often it is called, in place of how long it takes",
@@ -165,17 +156,10 @@ pub fn commands(recipes: &[Recipe]) -> Vec<Command> {
         Command::new("run")
             .about("A recipe of a file")
             .arg(
-                Arg::new("RECIPE")
-                    .required(true)
-                    .value_parser(clap::value_parser!(PathBuf))
-                    .help("A file as those in /etc/rhist/recipes.d"),
+                required("RECIPE", "A file as those in /etc/rhist/recipes.d")
+                    .value_parser(clap::value_parser!(PathBuf)),
             )
-            .arg(
-                Arg::new("variant")
-                    .long("variant")
-                    .value_name("FLAG")
-                    .help("A variant of the recipe"),
-            ),
+            .arg(valued("variant", "FLAG", "A variant of the recipe")),
     ];
     commands.extend(own.map(with::<Options>));
     commands
@@ -189,17 +173,16 @@ fn recipe_command(recipe: &Recipe) -> Command {
             recipe.question,
             recipe.prose.replace('\n', " ")
         ));
-    let flags: Vec<String> = recipe
-        .flags()
-        .iter()
-        .map(|(flag, _)| (*flag).to_owned())
-        .collect();
     for (flag, help) in recipe.flags() {
+        let others = recipe
+            .flags()
+            .into_iter()
+            .map(|(other, _)| other.to_owned());
         command = command.arg(
             Arg::new(flag.to_owned())
                 .long(flag.to_owned())
                 .action(ArgAction::SetTrue)
-                .conflicts_with_all(flags.iter().filter(|other| *other != flag).cloned())
+                .conflicts_with_all(others.filter(|other| other != flag))
                 .help(help.to_owned()),
         );
     }
@@ -213,18 +196,12 @@ fn recipe_command(recipe: &Recipe) -> Command {
                 .help(option.help.clone()),
         );
     }
-    let mut names: Vec<&str> = recipe
-        .variants
-        .iter()
-        .flat_map(|v| v.by.keys())
-        .map(String::as_str)
-        .collect();
-    names.sort_unstable();
-    names.dedup();
+    let names = recipe.variants.iter().flat_map(|variant| variant.by.keys());
+    let names: BTreeSet<&str> = names.map(String::as_str).collect();
+    let names = Vec::from_iter(names).join(", ");
     with::<Options>(command).mut_arg("by", |arg| {
         arg.help(format!(
-            "Divide by these: {}, fields of the event, or what the task belongs to: tgid, uid, cgroup, pod",
-            names.join(", ")
+            "Divide by these: {names}, fields of the event, or what the task belongs to: tgid, uid, cgroup, pod"
         ))
     })
 }

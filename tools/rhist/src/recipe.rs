@@ -59,7 +59,7 @@ const BUILT_IN: &[(&str, &str)] = built_in![
 ];
 
 /// A ready-made question, in one or more variants.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// The name of the recipe, from the name of its file.
@@ -711,11 +711,8 @@ impl Recipe {
                 .to_string_lossy()
                 .into_owned(),
             question: format!("The recipe of {} is wrong", path.display()),
-            prose: String::new(),
-            options: Vec::new(),
-            examples: Vec::new(),
-            variants: Vec::new(),
             broken: Some(format!("{}: {error}", path.display())),
+            ..Self::default()
         }
     }
 
@@ -757,11 +754,8 @@ impl Recipe {
     pub fn flags(&self) -> Vec<(&str, &str)> {
         let mut flags: Vec<(&str, &str)> = Vec::new();
         for variant in &self.variants {
-            if let Some(flag) = variant
-                .flag
-                .as_deref()
-                .filter(|flag| flags.iter().all(|(other, _)| other != flag))
-            {
+            let Some(flag) = &variant.flag else { continue };
+            if flags.iter().all(|(other, _)| other != flag) {
                 flags.push((flag, &variant.help));
             }
         }

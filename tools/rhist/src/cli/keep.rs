@@ -5,12 +5,12 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, Command};
+use clap::{Args, Command};
 
 use crate::diff;
 use crate::error::Result;
 use crate::model::{Account, Key, Row, Table};
-use crate::options::{arguments, with, Global, Outcome};
+use crate::options::{with, Global, Outcome};
 use crate::output::{self, Sink};
 use crate::plot::svg::Picture;
 use crate::plot::{flame, html, svg};
@@ -136,16 +136,6 @@ pub fn commands() -> [Command; 3] {
     ]
 }
 
-/// Runs one of the commands in this file; `None` for another command.
-pub fn run(name: &str, matches: &ArgMatches, global: &Global) -> Option<Result<Outcome>> {
-    Some(match name {
-        "diff" => arguments(matches).and_then(|diff: Diff| diff.run(global)),
-        "plot" => arguments(matches).and_then(|plot: Plot| plot.run(global)),
-        "flame" => arguments(matches).and_then(|flame: Flame| flame.run(global)),
-        _ => return None,
-    })
-}
-
 /// Says which hits a recording lacks; returns how the command ends.
 pub fn outcome<'a>(cut: Option<&str>, accounts: impl Iterator<Item = &'a Account>) -> Outcome {
     let mut lacks: Vec<String> = cut.map(str::to_owned).into_iter().collect();
@@ -168,7 +158,8 @@ pub fn outcome_of(loaded: &Loaded) -> Outcome {
 }
 
 impl Diff {
-    fn run(self, global: &Global) -> Result<Outcome> {
+    /// Runs the command.
+    pub fn run(self, global: &Global) -> Result<Outcome> {
         let [a, b] = [
             self.chosen.load(&self.a, global)?,
             self.chosen.load(&self.b, global)?,
@@ -189,17 +180,14 @@ impl Diff {
             false => text,
         };
         sink.write(text.as_bytes())?;
-        let whole = |loaded: &Loaded| outcome_of(loaded) == Outcome::Done;
         // Both recordings are checked, so that all gaps of both are reported.
-        Ok(match [whole(&a), whole(&b)] {
-            [true, true] => Outcome::Done,
-            _ => Outcome::Incomplete,
-        })
+        Ok(outcome_of(&a).max(outcome_of(&b)))
     }
 }
 
 impl Plot {
-    fn run(self, global: &Global) -> Result<Outcome> {
+    /// Runs the command.
+    pub fn run(self, global: &Global) -> Result<Outcome> {
         let is_html = match self.output.extension().and_then(OsStr::to_str) {
             Some("html" | "htm") => true,
             Some("svg") => false,
@@ -223,7 +211,8 @@ impl Plot {
 }
 
 impl Flame {
-    fn run(self, global: &Global) -> Result<Outcome> {
+    /// Runs the command.
+    pub fn run(self, global: &Global) -> Result<Outcome> {
         let mut loaded = self.chosen.load(&self.file, global)?;
         loaded.title = self.title.unwrap_or(loaded.title);
         let table = &loaded.series(self.chosen.table)?.sum.table;
@@ -242,9 +231,8 @@ impl Flame {
 
 /// Adds up accounts, so that each kind of loss is said once.
 pub fn sum_of(accounts: &[Account]) -> Option<Account> {
-    let mut sum = *accounts.first()?;
-    for account in &accounts[1..] {
-        sum.add(account);
-    }
-    Some(sum)
+    accounts.iter().copied().reduce(|mut sum, account| {
+        sum.add(&account);
+        sum
+    })
 }
