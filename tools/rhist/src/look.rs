@@ -10,13 +10,14 @@ use clap::Args;
 use crate::error::{Error, Result};
 use crate::model::{Account, Key, KeyColumn, Kind, Number, Row, Table, Unit, ValueColumn};
 use crate::options::{Global, Rows};
-use crate::output::{self, blocks, Sink};
+use crate::output::{self, Sink};
 use crate::parse::json;
+use crate::quantile::Percent;
 use crate::reading;
 use crate::session::triggers_of;
 use crate::stop::Stop;
 use crate::tracefs::{names_in, read, Format, Holds, Tracefs};
-use crate::units::{self, amount, count, Round, Scale};
+use crate::units::{self, count, Round, Scale};
 use crate::view::form::{self, Form};
 use crate::view::table::Look;
 use crate::view::top::{self, Counted};
@@ -139,31 +140,33 @@ fn print(rows: &[Vec<String>], left: impl Fn(usize) -> bool) -> Result<()> {
 /// Returns how to show the table of a trigger that the tool did not make.
 fn look_of(table: &Table) -> Look {
     Look {
-        labels: table
-            .other_keys()
-            .map(|key| units::text(&key.name))
-            .collect(),
-        heading: table.interval_column().map_or_else(
-            || "hits".into(),
-            |column| units::text(&table.keys[column].name),
-        ),
-        blocks: blocks(),
-        ..Look::default()
+        heading: match table.interval() {
+            Some(column) => units::text(&column.name),
+            None => "hits".into(),
+        },
+        ..Look::of(table)
     }
+}
+
+/// Returns the instance of this name, or the top directory without one.
+fn instance(tracefs: &Tracefs, name: &Option<String>) -> Tracefs {
+    match name {
+        Some(name) => tracefs.instance(name),
+        None => tracefs.clone(),
+    }
+}
+
+fn no_trigger(event: &str) -> Error {
+    error!("{event} has no hist trigger; 'rhist ls' shows those that are there")
 }
 
 /// `show`: prints the tables of an event's triggers.
 pub fn show(tracefs: &Tracefs, global: &Global, show: &Show) -> Result<()> {
-    let instance = show
-        .instance
-        .as_ref()
-        .map_or_else(|| tracefs.clone(), |name| tracefs.instance(name));
+    let instance = instance(tracefs, &show.instance);
     let event = show.event.replace(['/', '.'], ":");
     let tables = tables(&instance, &event)?;
     if tables.is_empty() {
-        return Err(error!(
-            "{event} has no hist trigger; 'rhist ls' shows those that are there"
-        ));
+        return Err(no_trigger(&event));
     }
     let mut sink = Sink::open(None)?;
     for (i, table) in tables.iter().enumerate() {
@@ -179,12 +182,8 @@ pub fn show(tracefs: &Tracefs, global: &Global, show: &Show) -> Result<()> {
         };
         let mut out = Vec::new();
         if show.format == Form::Text {
-            out = format!(
-                "{}{}\n",
-                if i > 0 { "\n" } else { "" },
-                units::text(&table.trigger)
-            )
-            .into_bytes();
+            let gap = if i > 0 { "\n" } else { "" };
+            out = format!("{gap}{}\n", units::text(&table.trigger)).into_bytes();
         }
         out.extend(form::table(table, show.format, &look, true)?);
         sink.write(&out)?;
@@ -206,18 +205,14 @@ pub fn stats(tracefs: &Tracefs) -> Result<()> {
             let module = module.iter().find(|path| path.exists());
             if let Some(path) = module {
                 for block in String::from_utf8_lossy(&read(path)?).split("\n\n") {
-                    let known: HashMap<&str, &str> = block
-                        .lines()
-                        .filter_map(|line| line.split_once(": "))
-                        .collect();
+                    let lines = block.lines().filter_map(|line| line.split_once(": "));
+                    let known: HashMap<&str, &str> = lines.collect();
                     let Some(trigger) = known.get("trigger") else {
                         continue;
                     };
                     let number = |title: &str| {
-                        known
-                            .get(title)
-                            .and_then(|n| n.parse::<u64>().ok())
-                            .unwrap_or_default()
+                        let number = known.get(title).and_then(|n| n.parse::<u64>().ok());
+                        number.unwrap_or_default()
                     };
                     let mut row = vec![name.clone(), event.clone()];
                     for title in ["calls", "hits", "dropped_full", "dropped_nested", "ignored"] {
@@ -225,12 +220,8 @@ pub fn stats(tracefs: &Tracefs) -> Result<()> {
                     }
                     row.push(count((number("lost_saves") + number("lost_traces")).into()));
                     row.push(format!("{}/{}", number("entries"), number("size")));
-                    row.push(amount(
-                        number("memory").into(),
-                        Some(Unit::Bytes),
-                        Round::Up,
-                        None,
-                    ));
+                    let memory = number("memory").into();
+                    row.push(units::value(memory, Some(Unit::Bytes), Round::Up));
                     row.push((*trigger).to_owned());
                     rows.push(row);
                 }
@@ -239,11 +230,8 @@ pub fn stats(tracefs: &Tracefs) -> Result<()> {
             if path.exists() && !instance.event_file(&event, "hist_json").exists() {
                 for table in reading::tables(&event, &read(&path)?)? {
                     let unknown = "?".to_owned();
-                    let size = table
-                        .trigger
-                        .split(":size=")
-                        .nth(1)
-                        .and_then(|rest| rest.split([':', ' ']).next());
+                    let size = table.trigger.split(":size=").nth(1);
+                    let size = size.and_then(|rest| rest.split([':', ' ']).next());
                     rows.push(vec![
                         name.clone(),
                         event.clone(),
@@ -332,26 +320,19 @@ pub fn top(tracefs: &Tracefs, global: &Global, args: &Top) -> Result<()> {
         .ok()
         .filter(|interval| !interval.is_zero())
         .ok_or_else(|| Error::new("the interval is a number of seconds above 0"))?;
-    let instance = args
-        .instance
-        .as_ref()
-        .map_or_else(|| tracefs.clone(), |name| tracefs.instance(name));
-    let event = args
-        .event
-        .as_ref()
-        .map(|event| event.replace(['/', '.'], ":"));
+    let instance = instance(tracefs, &args.instance);
+    let event = args.event.as_ref();
+    let event = event.map(|event| event.replace(['/', '.'], ":"));
     let read = || match &event {
-        Some(event) => tables(&instance, event)?.pop().ok_or_else(|| {
-            error!("{event} has no hist trigger; 'rhist ls' shows those that are there")
-        }),
+        Some(event) => {
+            let last = tables(&instance, event)?.pop();
+            last.ok_or_else(|| no_trigger(event))
+        }
         None => overview(tracefs),
     };
     let mut before = read()?;
     let look = Look {
-        percents: vec![
-            "50".parse().map_err(Error::new)?,
-            "99".parse().map_err(Error::new)?,
-        ],
+        percents: vec![Percent::MEDIAN, Percent::TAIL],
         colour: global.color.wanted(true),
         ..look_of(&before)
     };

@@ -3,7 +3,6 @@
 //! Counting: sets questions up, reads their tables at the end of each interval, and removes all again.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,7 +20,7 @@ use crate::questions::Asked;
 use crate::session::{owner, Leftovers, Session};
 use crate::stop::{Stop, NEVER, SECOND};
 use crate::tracefs::Tracefs;
-use crate::whose::{threads, watch, Seen};
+use crate::whose::{threads, watch};
 
 /// The most hits a second on one CPU that are counted without `--yes`.
 const MANY: u128 = 1_000_000;
@@ -167,14 +166,14 @@ pub fn count(
     let mut counting = Vec::new();
     for (i, (asked, (mut session, plan))) in all.iter().zip(begun).enumerate() {
         session.apply(plan.needs().1)?;
+        let source = lines(backend, tracefs, session.instance(), &plan)?;
         counting.push(Counting {
             asked,
             number: i,
-            source: folded(
-                lines(backend, tracefs, session.instance(), &plan)?,
-                &plan,
-                &seen,
-            ),
+            source: match (&plan.fold, &seen) {
+                (Some(fold), Some(seen)) => Box::new(Folded::new(source, fold, seen.clone())),
+                _ => source,
+            },
             plan,
             backend,
             tables: 0,
@@ -189,12 +188,8 @@ pub fn count(
     for Counting { asked, source, .. } in &mut counting {
         let which = which(asked);
         remarks.extend(source.remark().map(|remark| format!("{which}{remark}")));
-        let sentences = source.lost()?.sentences(more_room(&asked.question));
-        said.extend(
-            sentences
-                .iter()
-                .map(|sentence| format!("{which}{sentence}")),
-        );
+        let lost = source.lost()?.sentences(more_room(&asked.question));
+        said.extend(lost.iter().map(|sentence| format!("{which}{sentence}")));
     }
     drop(counting);
     for session in sessions {
@@ -209,18 +204,6 @@ pub fn count(
     })
 }
 
-/// Returns the source with its rows folded, if the plan says so.
-fn folded(
-    source: Box<dyn Source>,
-    plan: &Plan,
-    seen: &Option<Arc<Mutex<Seen>>>,
-) -> Box<dyn Source> {
-    match (&plan.fold, seen) {
-        (Some(fold), Some(seen)) => Box::new(Folded::new(source, fold, Arc::clone(seen))),
-        _ => source,
-    }
-}
-
 /// Opens the source of the answers of a plan that was carried out: records where each hit is a line, else its table.
 fn lines(
     backend: Backend,
@@ -231,11 +214,8 @@ fn lines(
     let Some(each) = &plan.each else {
         return open(backend, instance, plan);
     };
-    let tables = match plan.triggers() {
-        0 => None,
-        _ => Some(open(backend, instance, plan)?),
-    };
-    let lines = Lines::open(tracefs, instance, each, tables, memory())?;
+    let tables = (plan.triggers() > 0).then(|| open(backend, instance, plan));
+    let lines = Lines::open(tracefs, instance, each, tables.transpose()?, memory())?;
     Ok(Box::new(lines))
 }
 

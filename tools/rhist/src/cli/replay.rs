@@ -12,10 +12,9 @@ use super::keep::{outcome, outcome_of, sum_of, Chosen};
 use crate::error::{Error, Result};
 use crate::model::{Account, Span, Table};
 use crate::options::{with, Global, Outcome, Rows};
-use crate::output::{self, Sink};
+use crate::output::Sink;
 use crate::record::Recording;
 use crate::stop::{Stop, NEVER};
-use crate::units;
 use crate::view::form::{self, Form};
 use crate::view::heat::{self, Paper};
 use crate::view::table::Look;
@@ -181,18 +180,11 @@ impl Replay {
     }
 
     fn look(&self, table: &Table) -> Look {
-        let others = table.other_keys();
-        let heading = table
-            .interval_column()
-            .map(|i| units::text(&table.keys[i].name));
         Look {
-            labels: others.map(|column| units::text(&column.name)).collect(),
-            heading: heading.unwrap_or_default(),
             percents: self.rows.pct.clone(),
             avg: self.rows.avg,
             top: self.rows.top,
-            blocks: output::blocks(),
-            ..Look::default()
+            ..Look::of(table)
         }
     }
 }

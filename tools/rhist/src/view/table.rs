@@ -9,7 +9,7 @@ use anstyle::Style;
 use crate::model::{
     Agg, Bucket, Distribution, Exemplar, Group, Key, KeyColumn, Kind, Number, Table, Unit, UNKNOWN,
 };
-use crate::output::{beside, widen};
+use crate::output::{beside, blocks, widen};
 use crate::quantile::{error_of, power_of_two, quantile, Percent};
 use crate::units::{self, amount, Round, Scale};
 
@@ -77,6 +77,18 @@ pub fn key_text(key: &Key) -> String {
 }
 
 impl Look {
+    /// Returns how to show a table with the names that its columns have.
+    pub fn of(table: &Table) -> Self {
+        let labels = table.other_keys();
+        let heading = table.interval().map(|column| units::text(&column.name));
+        Self {
+            labels: labels.map(|column| units::text(&column.name)).collect(),
+            heading: heading.unwrap_or_default(),
+            blocks: blocks(),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn key(&self, column: &str, key: &Key) -> String {
         if let Key::Number(number) = key {
             let names = self.names.iter().find(|(name, _)| name == column);
@@ -244,40 +256,31 @@ impl Look {
             .filter(|_| !self.percents.is_empty())
     }
 
+    /// Returns the groups that are to be shown.
+    fn first<'a>(&self, groups: &'a [Group]) -> &'a [Group] {
+        match self.top {
+            0 => groups,
+            top => &groups[..groups.len().min(top)],
+        }
+    }
+
     /// Writes one row for each group.
     fn columns(&self, table: &Table, groups: &[Group], out: &mut impl Write) -> io::Result<()> {
         let interval = table.interval_column();
         let hits = table.hitcount();
-        let keys: Vec<&str> = (0..table.keys.len())
-            .filter(|&i| Some(i) != interval)
-            .map(|i| table.keys[i].name.as_str())
-            .collect();
         // A table that is not grouped has one constant key, which is not shown.
-        let keys = if self.labels.is_empty() {
-            Vec::new()
-        } else {
-            keys
-        };
-        let mut titles: Vec<String> = self
-            .labels
-            .iter()
-            .map(|label| label.to_uppercase())
-            .collect();
+        let keys = table.other_keys().filter(|_| !self.labels.is_empty());
+        let keys: Vec<&str> = keys.map(|column| column.name.as_str()).collect();
+        let labels = self.labels.iter();
+        let mut titles: Vec<String> = labels.map(|label| label.to_uppercase()).collect();
         let left = titles.len();
         titles.push(match interval {
             Some(_) => "HITS".into(),
             None => self.heading.to_uppercase(),
         });
-        let sums: Vec<usize> = match interval {
-            Some(_) => Vec::new(),
-            None => (0..table.values.len())
-                .filter(|&i| Some(i) != hits)
-                .collect(),
-        };
-        titles.extend(
-            sums.iter()
-                .map(|&sum| units::text(&table.values[sum].title()).to_uppercase()),
-        );
+        let sums = (0..table.values.len()).filter(|&i| interval.is_none() && Some(i) != hits);
+        let title = |sum: usize| units::text(&table.values[sum].title()).to_uppercase();
+        titles.extend(sums.clone().map(title));
         let unit = interval.and_then(|column| table.keys[column].unit);
         let avg = self.avg && interval.is_some();
         if avg {
@@ -291,11 +294,7 @@ impl Look {
         if avg {
             titles.extend(["min", "max"].map(str::to_owned));
         }
-        let shown = if self.top == 0 {
-            groups
-        } else {
-            &groups[..groups.len().min(self.top)]
-        };
+        let shown = self.first(groups);
         let rows: Vec<Vec<String>> = shown
             .iter()
             .map(|group| {
@@ -305,13 +304,8 @@ impl Look {
                     .map(|(column, key)| shortened(&self.key(column, key), WIDEST))
                     .collect();
                 cells.push(hits.map_or_else(String::new, |hits| units::count(group.values[hits])));
-                for &sum in &sums {
-                    cells.push(units::shown(
-                        group.values[sum],
-                        &table.values[sum],
-                        self.scale,
-                    ));
-                }
+                let value = |i: usize| units::shown(group.values[i], &table.values[i], self.scale);
+                cells.extend(sums.clone().map(value));
                 let aggregates = avg.then(|| self.aggregates(table, group));
                 cells.extend(aggregates.iter().flat_map(|all| all[..2].to_vec()));
                 if interval.is_some() {
@@ -322,10 +316,7 @@ impl Look {
                         }));
                     }
                 }
-                cells
-                    .extend(largest.map(|max| {
-                        units::shown(group.values[max], &table.values[max], self.scale)
-                    }));
+                cells.extend(largest.map(value));
                 cells.extend(aggregates.iter().flat_map(|all| all[2..].to_vec()));
                 cells
             })
@@ -363,11 +354,7 @@ impl Look {
 
     /// Writes one paragraph for each stack.
     fn stacks(&self, table: &Table, groups: &[Group], out: &mut impl Write) -> io::Result<()> {
-        let shown = if self.top == 0 {
-            groups
-        } else {
-            &groups[..groups.len().min(self.top)]
-        };
+        let shown = self.first(groups);
         for group in shown {
             let latency = table.values.iter().any(|column| column.name == "lat");
             let mut title: Vec<String> = table
@@ -434,10 +421,9 @@ impl Look {
     }
 
     pub(super) fn heading(&self, text: &str, out: &mut impl Write) -> io::Result<()> {
-        let style = if self.colour {
-            Style::new().bold()
-        } else {
-            Style::new()
+        let style = match self.colour {
+            true => Style::new().bold(),
+            false => Style::new(),
         };
         writeln!(out, "{style}{}{style:#}", self.line(text))
     }
@@ -485,10 +471,7 @@ fn filled(folded: &Distribution) -> Vec<(Bucket, u64)> {
     let mut all = Vec::new();
     let mut bucket = first;
     while bucket.hi < last.hi {
-        let found = folded
-            .buckets
-            .binary_search_by(|&(other, _)| other.cmp(&bucket));
-        all.push((bucket, found.map_or(0, |i| folded.buckets[i].1)));
+        all.push((bucket, folded.hits_in(&bucket).unwrap_or(0)));
         // Intervals may differ from powers of two, for negative numbers.
         let next = power_of_two(Bucket {
             lo: bucket.hi + 1,
@@ -511,11 +494,10 @@ struct Spark {
 impl Spark {
     fn of(groups: &[Group]) -> Self {
         let all = Distribution::of(groups.iter().map(|group| &group.distribution));
-        let powers = filled(&all.fold(power_of_two))
-            .into_iter()
-            .map(|(bucket, _)| bucket)
-            .collect();
-        Self { powers }
+        let powers = filled(&all.fold(power_of_two)).into_iter();
+        Self {
+            powers: powers.map(|(bucket, _)| bucket).collect(),
+        }
     }
 
     fn title(&self, unit: Option<Unit>, scale: Option<Scale>) -> String {
@@ -523,12 +505,11 @@ impl Spark {
         let last = self.powers.last().map(|bucket| bucket.hi);
         let [first, last] = [first, last]
             .map(|end| end.map_or_else(String::new, |n| amount(n, unit, Round::Up, scale)));
-        let dots = self
+        let room = self
             .powers
             .len()
-            .saturating_sub(first.len() + last.len() + 2)
-            .max(2);
-        format!("{first} {} {last}", ".".repeat(dots))
+            .saturating_sub(first.len() + last.len() + 2);
+        format!("{first} {} {last}", ".".repeat(room.max(2)))
     }
 
     fn draw(&self, distribution: &Distribution, blocks: bool) -> String {
@@ -537,30 +518,11 @@ impl Spark {
             false => &['.', ':', '-', '=', '+', '*', '#', '@'],
         };
         let folded = distribution.fold(power_of_two);
-        let most = folded
-            .buckets
-            .iter()
-            .map(|&(_, n)| n)
-            .max()
-            .unwrap_or(1)
-            .max(1);
-        let level = |n: u64| {
-            levels[usize::try_from(u128::from(n) * 7 / u128::from(most))
-                .unwrap_or_default()
-                .min(7)]
-        };
-        self.powers
-            .iter()
-            .map(|bucket| {
-                match folded
-                    .buckets
-                    .binary_search_by(|(other, _)| other.cmp(bucket))
-                {
-                    Ok(i) => level(folded.buckets[i].1),
-                    Err(_) => ' ',
-                }
-            })
-            .collect()
+        let most = folded.buckets.iter().map(|&(_, n)| n).max();
+        let most = u128::from(most.unwrap_or(1).max(1));
+        let level = |n: u64| levels[(u128::from(n) * 7 / most) as usize];
+        let level_of = |bucket| folded.hits_in(bucket).map_or(' ', level);
+        self.powers.iter().map(level_of).collect()
     }
 }
 

@@ -92,13 +92,6 @@ impl Feed for Counted<'_> {
     }
 }
 
-/// The effect of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
-    GoOn,
-    Quit,
-}
-
 /// Shows tables, or a heat map of them, until the user or a signal ends it, or the tables end.
 pub fn run(title: &str, look: &Look, heat: bool, stop: &Stop, feed: &mut dyn Feed) -> Result<()> {
     if !std::io::stdout().is_terminal() {
@@ -155,7 +148,7 @@ impl<'a> Screen<'a> {
                 match event::read().map_err(broken)? {
                     Event::Key(key) if key.kind == KeyEventKind::Press => {
                         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-                        if self.key(key.code, control) == Wish::Quit {
+                        if self.key(key.code, control) {
                             return Ok(());
                         }
                         changed = true;
@@ -177,9 +170,10 @@ impl<'a> Screen<'a> {
         }
     }
 
-    fn key(&mut self, code: KeyCode, control: bool) -> Wish {
+    /// Carries out a key. Returns whether the key ends the screen.
+    fn key(&mut self, code: KeyCode, control: bool) -> bool {
         match code {
-            KeyCode::Char('c') if control => return Wish::Quit,
+            KeyCode::Char('c') if control => return true,
             KeyCode::Char(c) if self.typing => self.filter.push(c),
             KeyCode::Backspace if self.typing => {
                 self.filter.pop();
@@ -190,7 +184,7 @@ impl<'a> Screen<'a> {
                 self.filter.clear();
             }
             KeyCode::Esc if self.heat && self.map.back() => {}
-            KeyCode::Char('q') | KeyCode::Esc => return Wish::Quit,
+            KeyCode::Char('q') | KeyCode::Esc => return true,
             KeyCode::Char('p') => self.paused = !self.paused,
             KeyCode::Char('h') => self.heat = !self.heat,
             KeyCode::Enter if self.heat => {
@@ -218,7 +212,7 @@ impl<'a> Screen<'a> {
             KeyCode::Home => self.scroll = 0,
             _ => {}
         }
-        Wish::GoOn
+        false
     }
 
     fn draw(&mut self, page: &mut Page) {
@@ -229,17 +223,18 @@ impl<'a> Screen<'a> {
             Some(table) => {
                 let length = table
                     .span
-                    .map_or_else(String::new, |span| format!("  ({:.3} s)", span.seconds()));
+                    .map(|span| format!("  ({:.3} s)", span.seconds()));
                 let hits = table.rows.iter().map(|row| table.hits_of(&row.values));
                 // The cost is in percent of one CPU.
-                let cost = table.cost.map_or_else(String::new, |ppm| {
-                    format!("  own cost {:.2} %", ppm as f64 / 10_000.0)
-                });
+                let cost = table.cost.map(|ppm| ppm as f64 / 10_000.0);
+                let cost = cost.map(|cost| format!("  own cost {cost:.2} %"));
                 let paused = if self.paused { "  paused" } else { "" };
                 format!(
-                    " {}{length}  {} hits{cost}{paused}",
+                    " {}{}  {} hits{}{paused}",
                     self.title,
-                    units::count(hits.map(Number::from).sum())
+                    length.unwrap_or_default(),
+                    units::count(hits.map(Number::from).sum()),
+                    cost.unwrap_or_default()
                 )
             }
         };
@@ -323,7 +318,7 @@ mod tests {
         let mut screen = Screen::new("rhist runq  module", &look, false);
         screen.take(table(&[(1, 10, 90), (22, 12, 7)]));
         for &key in keys {
-            assert_eq!(screen.key(key, false), Wish::GoOn);
+            assert!(!screen.key(key, false));
         }
         let mut page = Page::new(width, 6);
         screen.draw(&mut page);
@@ -394,7 +389,7 @@ mod tests {
         let mut page = Page::new(60, 24);
         screen.draw(&mut page);
         for &key in keys {
-            assert_eq!(screen.key(key, false), Wish::GoOn);
+            assert!(!screen.key(key, false));
             page = Page::new(60, 24);
             screen.draw(&mut page);
         }

@@ -472,6 +472,14 @@ impl Distribution {
         self.buckets.iter().map(|&(_, n)| n).sum()
     }
 
+    /// Returns the number of hits in one of the intervals.
+    pub fn hits_in(&self, bucket: &Bucket) -> Option<u64> {
+        let place = self
+            .buckets
+            .binary_search_by(|(other, _)| other.cmp(bucket));
+        place.ok().map(|place| self.buckets[place].1)
+    }
+
     /// Returns the distribution in wider intervals; `wider` maps each interval.
     pub fn fold(&self, wider: impl Fn(Bucket) -> Bucket) -> Self {
         let mut folded = BTreeMap::new();
