@@ -220,13 +220,11 @@ impl Any<'_> {
     }
 
     fn other(&self, name: &[u8]) -> Option<ForeignVar<'_>> {
-        let place = self.others.iter().position(|other| other.name == name);
-
-        if place.is_none() {
-            *self.wanted.borrow_mut() = Some(name.to_vec());
-        }
-        let place = place?;
-        let other = &self.others[place];
+        let mut others = self.others.iter().enumerate();
+        let Some((place, other)) = others.find(|(_, other)| other.name == name) else {
+            self.wanted.replace(Some(name.to_vec()));
+            return None;
+        };
 
         other
             .program

@@ -141,23 +141,16 @@ struct Words<'p> {
 impl Words<'_> {
     fn all(&self) -> String {
         let program = self.program;
-        let keys: Vec<String> = program
-            .keys
-            .iter()
-            .map(|key| self.key(&key.field))
-            .collect();
-        let mut said = format!(
-            "Counts the hits of the event, a row for each {}.\n",
-            and(&keys)
-        );
+        let keys = and(program.keys.iter().map(|key| self.key(&key.field)));
+        let mut said = format!("Counts the hits of the event, a row for each {keys}.\n");
         let mut line = |text: String| {
             said.push_str(&text);
             said.push('\n');
         };
 
         if !program.vals.is_empty() {
-            let vals: Vec<String> = program.vals.iter().map(|val| self.value(val)).collect();
-            line(format!("Columns: {}.", and(&vals)));
+            let vals = and(program.vals.iter().map(|val| self.value(val)));
+            line(format!("Columns: {vals}."));
         }
         if program.nohitcount {
             line("The number of hits has no column.".to_owned());
@@ -184,19 +177,14 @@ impl Words<'_> {
             ));
         }
         if let Some(folded) = program.folded_key() {
-            let percentiles: Vec<String> = program
-                .quantiles()
-                .iter()
-                .map(|quantile| {
-                    let mut text = Printed::default();
-                    let _ = quantile.write(&mut text);
-                    self.of(&text.0)
-                })
-                .collect();
+            let percentiles = and(program.quantiles().iter().map(|quantile| {
+                let mut text = Printed::default();
+                let _ = quantile.write(&mut text);
+                self.of(&text.0)
+            }));
             let name = self.name(&folded.field);
             line(format!(
-                "Of {name} it shows the percentiles {}, in place of rows.",
-                and(&percentiles)
+                "Of {name} it shows the percentiles {percentiles}, in place of rows."
             ));
         }
         if let Some(sorted) = self.sort() {
@@ -231,11 +219,10 @@ impl Words<'_> {
             _ => {}
         }
         match program.update {
-            Some(Update::Pause) => line("It is stopped.".to_owned()),
             Some(Update::Continue) => line("It goes on.".to_owned()),
             Some(Update::Clear) => line("Its table is emptied.".to_owned()),
-            None if program.starts_paused => line("It is stopped.".to_owned()),
-            None => {}
+            None if !program.starts_paused => {}
+            Some(Update::Pause) | None => line("It is stopped.".to_owned()),
         }
         if let Some(filter) = program.filter(self.text) {
             line(format!(
@@ -328,9 +315,7 @@ impl Words<'_> {
         if own.clone().eq(looked.clone()) || self.program.refs.is_empty() {
             return None;
         }
-        Some(and(&looked
-            .map(|field| self.name(field))
-            .collect::<Vec<_>>()))
+        Some(and(looked.map(|field| self.name(field))))
     }
 
     fn action(&self, action: &Action) -> String {
@@ -364,37 +349,25 @@ impl Words<'_> {
         };
         let does = match action.kind {
             ActionKind::Save => {
-                let saved: Vec<String> = self
-                    .program
-                    .saves
-                    .iter()
-                    .map(|save| self.of(save.name.of(self.text)))
-                    .collect();
+                let saves = self.program.saves.iter();
+                let saved = and(saves.map(|save| self.of(save.name.of(self.text))));
 
-                format!("keeps {} with the row", and(&saved))
+                format!("keeps {saved} with the row")
             }
             ActionKind::Snapshot => "takes a snapshot of the trace buffer".to_owned(),
             ActionKind::Trace { event, .. } => {
-                let args: Vec<String> = self
-                    .program
-                    .args_of(action)
-                    .iter()
-                    .map(|arg| {
-                        let name = self.of(arg.name.of(self.text));
+                let event = self.of(event.of(self.text));
+                let args = and(self.program.args_of(action).iter().map(|arg| {
+                    let name = self.of(arg.name.of(self.text));
 
-                        match arg.source {
-                            ArgSource::Field(_) => name,
-                            _ if name.starts_with('$') => name,
-                            _ => format!("${name}"),
-                        }
-                    })
-                    .collect();
+                    match arg.source {
+                        ArgSource::Field(_) => name,
+                        _ if name.starts_with('$') => name,
+                        _ => format!("${name}"),
+                    }
+                }));
 
-                format!(
-                    "generates the event {} of {}",
-                    self.of(event.of(self.text)),
-                    and(&args)
-                )
+                format!("generates the event {event} of {args}")
             }
         };
 
@@ -403,36 +376,31 @@ impl Words<'_> {
 
     /// The columns by which rows are sorted, unless it is the one that nobody has to name.
     fn sort(&self) -> Option<String> {
-        let keys = self.program.sort_keys();
-        let named: Vec<String> = keys
-            .iter()
-            .map(|sort| {
-                let name = match sort.column {
-                    Column::Sum(_) | Column::Made(_) => self
-                        .program
-                        .columns
-                        .iter()
-                        .position(|column| *column == sort.column)
-                        .and_then(|place| self.program.vals.get(place))
-                        .map(|val| self.name(val)),
-                    Column::Key { at, .. } => self
-                        .program
-                        .keys
-                        .iter()
-                        .find(|key| key.first_word() == at)
-                        .map(|key| self.name(&key.field))
-                        .or_else(|| Some("a percentile".to_owned())),
-                };
-                let name = name.unwrap_or_else(|| "hitcount".to_owned());
+        let program = self.program;
+        let keys = program.sort_keys();
+        let named = and(keys.iter().map(|sort| {
+            let (field, other) = match sort.column {
+                Column::Sum(_) | Column::Made(_) => {
+                    let mut columns = program.columns.iter().zip(program.vals.iter());
+                    let found = columns.find(|(column, _)| **column == sort.column);
 
-                match sort.descending {
-                    true => format!("{name}, largest first"),
-                    false => name,
+                    (found.map(|(_, val)| val), "hitcount")
                 }
-            })
-            .collect();
+                Column::Key { at, .. } => {
+                    let found = program.keys.iter().find(|key| key.first_word() == at);
 
-        (named != ["hitcount"]).then(|| and(&named))
+                    (found.map(|key| &key.field), "a percentile")
+                }
+            };
+            let name = field.map_or_else(|| other.to_owned(), |field| self.name(field));
+
+            match sort.descending {
+                true => format!("{name}, largest first"),
+                false => name,
+            }
+        }));
+
+        (named != "hitcount").then_some(named)
     }
 
     fn size(&self) -> String {
@@ -454,10 +422,11 @@ impl Words<'_> {
 }
 
 /// A list in words.
-fn and(words: &[String]) -> String {
-    match words {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+fn and(words: impl Iterator<Item = String>) -> String {
+    let mut words: Vec<String> = words.collect();
+
+    match (words.pop(), words.is_empty()) {
+        (Some(last), false) => format!("{} and {last}", words.join(", ")),
+        (one, _) => one.unwrap_or_default(),
     }
 }
