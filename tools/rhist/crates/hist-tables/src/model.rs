@@ -334,17 +334,20 @@ impl Span {
 }
 
 /// Numbers that only the module counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub struct Losses {
     /// The number of calls of the trigger.
     pub calls: u64,
     /// Calls while too many others were in progress on the CPU, each nested in another.
+    #[serde(rename = "dropped_nested")]
     pub nested: u64,
     /// Calls that needed a variable which was not set.
     pub ignored: u64,
     /// Hits whose fields `save()` had no room for.
+    #[serde(rename = "lost_saves")]
     pub saves: u64,
     /// Records of synthetic events that could not be written.
+    #[serde(rename = "lost_traces")]
     pub traces: u64,
     /// Hits that are in no row any more; `None`, like the following two, if starts never expire.
     pub retired: Option<u64>,

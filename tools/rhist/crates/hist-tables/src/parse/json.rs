@@ -277,16 +277,10 @@ impl From<Head> for Table {
 
 #[derive(serde::Deserialize)]
 struct End {
-    calls: u64,
     hits: u64,
     dropped_full: u64,
-    dropped_nested: u64,
-    ignored: u64,
-    lost_saves: u64,
-    lost_traces: u64,
-    retired: Option<u64>,
-    expired: Option<u64>,
-    overwritten: Option<u64>,
+    #[serde(flatten)]
+    losses: Losses,
 }
 
 impl From<End> for Account {
@@ -294,16 +288,7 @@ impl From<End> for Account {
         Self {
             hits: end.hits,
             full: end.dropped_full,
-            losses: Some(Losses {
-                calls: end.calls,
-                nested: end.dropped_nested,
-                ignored: end.ignored,
-                saves: end.lost_saves,
-                traces: end.lost_traces,
-                retired: end.retired,
-                expired: end.expired,
-                overwritten: end.overwritten,
-            }),
+            losses: Some(end.losses),
         }
     }
 }
