@@ -19,6 +19,7 @@ use width::first_second;
 use crate::backend::{Backend, Wanted};
 use crate::error::Result;
 use crate::grid::Epoch;
+use crate::model::Table;
 use crate::options::{Global, Outcome, Showing};
 use crate::output::{self, blocks, Sink};
 use crate::questions::Asked;
@@ -97,15 +98,11 @@ pub fn ask(
     let mut sink = Sink::open(showing.output.as_deref())?;
     let stop = Stop::on_signals()?;
     let interval = asked.options.interval;
+    let labels = asked.question.by.iter().map(|by| by.label.clone());
     count(std::slice::from_ref(asked), tracefs, global, &mut |all| {
         let (terminal, width) = (sink.terminal, sink.width);
         let look = |counting: &Counting<'_>| Look {
-            labels: asked
-                .question
-                .by
-                .iter()
-                .map(|by| by.label.clone())
-                .collect(),
+            labels: labels.clone().collect(),
             names: counting.plan.names.clone(),
             heading: asked.heading.clone(),
             percents: showing.rows.pct.clone(),
@@ -159,7 +156,7 @@ pub fn ask(
         }
         if showing.heat {
             let mut epochs = Vec::new();
-            let mut head = None;
+            let mut head: Option<Table> = None;
             every(all, Some(SECOND), &stop, &mut |counting| {
                 let table = counting.source.next()?;
                 epochs.push(Epoch::of(&table));
@@ -173,12 +170,9 @@ pub fn ask(
                 Ok(())
             })?;
             let paper = Paper::of_output(global.color.wanted(terminal));
-            return match head {
-                Some(head) => {
-                    sink.write(heat::draw(&asked.title, &head, &epochs, paper).as_bytes())
-                }
-                None => Ok(()),
-            };
+            return head.map_or(Ok(()), |head| {
+                sink.write(heat::draw(&asked.title, &head, &epochs, paper).as_bytes())
+            });
         }
         let begin = Instant::now();
         every(all, None, &stop, &mut |counting| {

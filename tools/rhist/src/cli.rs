@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Command, FromArgMatches};
+use clap::Command;
 
 use crate::ask;
 use crate::error::{Error, Result};
@@ -107,8 +107,7 @@ fn run() -> Result<Outcome> {
     let recipes = recipes(Recipe::all()?);
     let mut command = examples::add(self::command(&recipes), &recipes);
     let matches = command.get_matches_mut();
-    let global =
-        Global::from_arg_matches(&matches).map_err(|error| Error::new(error.to_string()))?;
+    let global: Global = arguments(&matches)?;
     let all = &matches;
     let Some((name, matches)) = all.subcommand() else {
         return Ok(Outcome::Done);
@@ -116,24 +115,23 @@ fn run() -> Result<Outcome> {
     let done = |result: Result<()>| result.map(|()| Outcome::Done);
     match name {
         "completions" => {
-            let Some(&shell) = matches.get_one::<clap_complete::Shell>("SHELL") else {
-                return Ok(Outcome::Done);
-            };
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut command, "rhist", &mut script);
+            if let Some(&shell) = matches.get_one::<clap_complete::Shell>("SHELL") {
+                clap_complete::generate(shell, &mut command, "rhist", &mut script);
+            }
             return done(output::print(&script));
         }
         "man" => {
-            let Some(directory) = matches.get_one::<PathBuf>("DIR") else {
-                return Ok(Outcome::Done);
-            };
-            return done(man(self::command(&recipes), &recipes, directory));
+            let directory = matches
+                .get_one::<PathBuf>("DIR")
+                .cloned()
+                .unwrap_or_default();
+            return done(man(self::command(&recipes), &recipes, &directory));
         }
         "explain" => {
-            let Some(trigger) = matches.get_one::<String>("TRIGGER") else {
-                return Ok(Outcome::Done);
-            };
-            return done(explain::explain(trigger).and_then(|text| output::print(text.as_bytes())));
+            let trigger = matches.get_one::<String>("TRIGGER");
+            let text = explain::explain(trigger.map_or("", String::as_str))?;
+            return done(output::print(text.as_bytes()));
         }
         "shell" => return done(shell::run(matches)),
         "replay" => return arguments::<replay::Replay>(matches)?.run(&global),
@@ -146,9 +144,8 @@ fn run() -> Result<Outcome> {
     }
     let tracefs = global.tracefs();
     if name == "doctor" {
-        return done(
-            doctor::doctor(tracefs, &recipes).and_then(|text| output::print(text.as_bytes())),
-        );
+        let text = doctor::doctor(tracefs, &recipes)?;
+        return done(output::print(text.as_bytes()));
     }
     let tracefs = tracefs?;
     match name {
@@ -164,11 +161,8 @@ fn run() -> Result<Outcome> {
                 return record.baseline(question, &recipes, &tracefs, &global);
             }
             let questions = command.find_subcommand(name).unwrap_or(&command);
-            record.run(
-                &Asked::new(questions, matches, &recipes, &tracefs)?,
-                &tracefs,
-                &global,
-            )
+            let asked = Asked::new(questions, matches, &recipes, &tracefs)?;
+            record.run(&asked, &tracefs, &global)
         }
         _ => {
             let mut asked = Asked::new(&command, all, &recipes, &tracefs)?;
@@ -248,15 +242,14 @@ fn man(command: Command, recipes: &[Recipe], directory: &Path) -> Result<()> {
 
 /// Returns the words of each command that has no subcommands.
 pub fn leaves(command: &Command) -> Vec<String> {
-    let mut all = Vec::new();
-    for command in command.get_subcommands() {
-        let name = command.get_name();
-        match name {
-            "export" => all.extend(leaves(command).iter().map(|leaf| format!("{name} {leaf}"))),
-            _ => all.push(name.to_owned()),
-        }
-    }
-    all
+    let leaves_of = |command: &Command| match command.get_name() {
+        "export" => leaves(command)
+            .iter()
+            .map(|leaf| format!("export {leaf}"))
+            .collect(),
+        name => vec![name.to_owned()],
+    };
+    command.get_subcommands().flat_map(leaves_of).collect()
 }
 
 #[cfg(test)]

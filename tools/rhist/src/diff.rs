@@ -38,12 +38,12 @@ pub fn compare(a: (&Loaded, &Series), b: (&Loaded, &Series), wanted: &Wanted) ->
         let _ = writeln!(out, "{side}: {}", said(loaded, series));
     }
     let groups = paired(before, after);
-    rates(&groups, [a.1, b.1], wanted.top, &mut out);
+    let all = Pair {
+        name: "all".to_owned(),
+        sides: [sum(&groups, 0), sum(&groups, 1)],
+    };
+    rates(&all, &groups, [a.1, b.1], wanted.top, &mut out);
     if let Some(column) = before.interval() {
-        let all = Pair {
-            name: "all".to_owned(),
-            sides: [sum(&groups, 0), sum(&groups, 1)],
-        };
         shifts(&all, &groups, column, wanted, &mut out);
         distributions(&all, column, wanted.blocks, &mut out);
     }
@@ -68,12 +68,8 @@ pub fn comparable(before: &Table, after: &Table) -> Result<()> {
 }
 
 fn names(table: &Table) -> String {
-    let names: Vec<String> = table
-        .keys
-        .iter()
-        .map(|key| units::text(&key.name))
-        .collect();
-    names.join(",")
+    let names = table.keys.iter().map(|key| units::text(&key.name));
+    names.collect::<Vec<_>>().join(",")
 }
 
 fn said(loaded: &Loaded, series: &Series) -> String {
@@ -154,7 +150,7 @@ fn sum(groups: &[Pair], side: usize) -> Side {
 }
 
 /// Writes the rate of each group in both recordings, and which groups are new or have vanished.
-fn rates(groups: &[Pair], series: [&Series; 2], top: usize, out: &mut String) {
+fn rates(all: &Pair, groups: &[Pair], series: [&Series; 2], top: usize, out: &mut String) {
     // Recordings of different length are compared by their hits in a second.
     let seconds = [series[0].seconds(), series[1].seconds()];
     let per_second = match seconds {
@@ -166,12 +162,8 @@ fn rates(groups: &[Pair], series: [&Series; 2], top: usize, out: &mut String) {
         None => ["", "A hits", "B hits", "change"],
     };
     let mut lines = vec![titles.map(str::to_owned).to_vec()];
-    let all = Pair {
-        name: "all".to_owned(),
-        sides: [sum(groups, 0), sum(groups, 1)],
-    };
     let shown = groups.iter().filter(|pair| !pair.name.is_empty()).take(top);
-    for pair in [&all].into_iter().chain(shown) {
+    for pair in [all].into_iter().chain(shown) {
         let hits = [pair.sides[0].hits, pair.sides[1].hits];
         let rates = match per_second {
             Some(seconds) => [hits[0] as f64 / seconds[0], hits[1] as f64 / seconds[1]],
@@ -193,11 +185,10 @@ fn rates(groups: &[Pair], series: [&Series; 2], top: usize, out: &mut String) {
     out.push_str(&columns(&lines, |i| i == 0));
     more(groups, top, out);
     let only = |here: usize| {
-        groups
-            .iter()
-            .filter(move |pair| pair.sides[here].hits > 0 && pair.sides[1 - here].hits == 0)
+        let is_only = |pair: &&Pair| pair.sides[here].hits > 0 && pair.sides[1 - here].hits == 0;
+        groups.iter().filter(is_only).count()
     };
-    let (vanished, new) = (only(0).count(), only(1).count());
+    let (vanished, new) = (only(0), only(1));
     if vanished + new > 0 && groups.len() > 1 {
         let _ = writeln!(out, "{new} new in B, {vanished} vanished");
     }
@@ -259,24 +250,14 @@ fn shifts(all: &Pair, groups: &[Pair], column: &KeyColumn, wanted: &Wanted, out:
 fn moved(shift: Bucket, column: &KeyColumn) -> String {
     let number = |number: Number, round: Round| {
         let text = units::value(number, column.unit, round);
-        if number > 0 {
-            format!("+{text}")
-        } else {
-            text
-        }
+        let sign = if number > 0 { "+" } else { "" };
+        format!("{sign}{text}")
     };
+    let (lo, hi) = (number(shift.lo, Round::Down), number(shift.hi, Round::Up));
     match (shift.lo, shift.hi) {
         (0, 0) => "none".to_owned(),
-        (..=0, 0..) => format!(
-            "within {}..{}",
-            number(shift.lo, Round::Down),
-            number(shift.hi, Round::Up)
-        ),
-        _ => format!(
-            "{}..{}",
-            number(shift.lo, Round::Down),
-            number(shift.hi, Round::Up)
-        ),
+        (..=0, 0..) => format!("within {lo}..{hi}"),
+        _ => format!("{lo}..{hi}"),
     }
 }
 
@@ -284,13 +265,9 @@ fn moved(shift: Bucket, column: &KeyColumn) -> String {
 fn common(sides: &[Side; 2]) -> Vec<(Bucket, [u64; 2])> {
     let mut all: Vec<(Bucket, [u64; 2])> = Vec::new();
     let mut buckets: Vec<(Bucket, usize, u64)> = Vec::new();
-    for (side, Side { distribution, .. }) in sides.iter().enumerate() {
-        buckets.extend(
-            distribution
-                .buckets
-                .iter()
-                .map(|&(bucket, hits)| (bucket, side, hits)),
-        );
+    for (i, side) in sides.iter().enumerate() {
+        let own = side.distribution.buckets.iter();
+        buckets.extend(own.map(|&(bucket, hits)| (bucket, i, hits)));
     }
     buckets.sort_unstable();
     for (bucket, side, hits) in buckets {
@@ -329,17 +306,14 @@ fn distributions(all: &Pair, column: &KeyColumn, blocks: bool, out: &mut String)
         .iter()
         .flat_map(|(_, hits)| [share(hits[0], 0), share(hits[1], 1)])
         .fold(0.0, f64::max);
-    let labels: Vec<String> = rows
-        .iter()
-        .map(|&(bucket, _)| units::interval(bucket, column.unit))
-        .collect();
+    let label = |row: &(Bucket, _)| units::interval(row.0, column.unit);
+    let labels: Vec<String> = rows.iter().map(label).collect();
     let name = units::text(&column.name);
-    let width = labels
+    let lengths = labels
         .iter()
         .chain([&name])
-        .map(|label| label.chars().count())
-        .max()
-        .unwrap_or_default();
+        .map(|label| label.chars().count());
+    let width = lengths.max().unwrap_or_default();
     let _ = writeln!(out, "\n{name:>width$}  {:<side$} B", "A", side = BAR + 9);
     for ((_, hits), label) in rows.iter().zip(labels) {
         let mut line = format!("{label:>width$} ");

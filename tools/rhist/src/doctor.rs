@@ -26,32 +26,22 @@ const WORDS: [(&str, &str, &str); 6] = [
 /// Returns a report on everything that the tool needs.
 pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
     let mut text = String::new();
-    let tracefs = match tracefs {
-        Ok(tracefs) => tracefs,
-        Err(error) => return Err(error!("nothing can be asked: {error}")),
-    };
+    let tracefs = tracefs.map_err(|error| error!("nothing can be asked: {error}"))?;
     let mut line = |good: bool, what: &str, more: &str| {
-        let _ = writeln!(
-            text,
-            "{} {what:<22} {more}",
-            if good { "yes" } else { "no " }
-        );
+        let good = if good { "yes" } else { "no " };
+        let _ = writeln!(text, "{good} {what:<22} {more}");
     };
     line(true, "tracefs", &tracefs.root().display().to_string());
     let trigger = tracefs.event_file("sched:sched_switch", "trigger");
-    match OpenOptions::new().append(true).open(&trigger) {
-        Ok(_) => line(true, "permission", "triggers can be written"),
-        Err(_) => line(
-            false,
-            "permission",
-            "triggers cannot be written by this user; run as root, or mount tracefs with -o gid=GROUP,mode=770",
-        ),
-    }
+    let has = OpenOptions::new().append(true).open(&trigger).is_ok();
+    let more = match has {
+        true => "triggers can be written",
+        false => "triggers cannot be written by this user; run as root, or mount tracefs with -o gid=GROUP,mode=770",
+    };
+    line(has, "permission", more);
     let readme = tracefs.read_text("README").unwrap_or_default();
     let all = Backend::all(&tracefs);
-    let module = all
-        .iter()
-        .find(|backend| matches!(backend, Backend::Module { .. }));
+    let module = all.iter().find(|&&backend| backend != Backend::C);
     let more = module.map_or_else(
         || "no percentiles finer than a factor of two; modprobe rust_hist".to_owned(),
         |backend| format!("triggers are called {}", backend.command()),
@@ -112,10 +102,12 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
     };
     let _ = match &trial {
         Ok(_) => writeln!(text, "\nquestions, each tried:"),
-        Err(error) => writeln!(
-            text,
-            "\nquestions, by files alone, as none can be tried: {error}"
-        ),
+        Err(error) => {
+            writeln!(
+                text,
+                "\nquestions, by files alone, as none can be tried: {error}"
+            )
+        }
     };
     for recipe in recipes {
         let flags = recipe.flags();
@@ -165,12 +157,9 @@ impl Trial {
 
 /// Returns an error on one line: the action that failed, and the kernel's reason.
 fn in_a_line(error: &str) -> String {
-    let reason = error
-        .lines()
-        .skip(1)
-        .find_map(|line| line.split_once("error: "));
-    let first = error.lines().next().unwrap_or_default();
-    match reason {
+    let mut lines = error.lines();
+    let first = lines.next().unwrap_or_default();
+    match lines.find_map(|line| line.split_once("error: ")) {
         Some((_, reason)) => format!("{first}: {reason}"),
         None => first.to_owned(),
     }
