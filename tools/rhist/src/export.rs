@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::Result;
 use crate::grid::{self, Slot};
 use crate::model::{
-    self, Account, Agg, Bucket, Exemplar, Key, KeyColumn, Kind, Losses, Number, Row, Span, Table,
-    Unit, ValueColumn, UNKNOWN,
+    self, Account, Agg, Exemplar, Key, KeyColumn, Kind, Losses, Number, Row, Span, Table, Unit,
+    ValueColumn, UNKNOWN,
 };
 use crate::units;
 
@@ -160,28 +160,21 @@ impl Set {
     fn labels(&self, row: &Row) -> Labels {
         let mut labels = Vec::with_capacity(self.keys.len());
         for (i, name) in &self.keys {
-            match &row.keys[*i] {
-                Key::Task { pid, comm } => {
-                    labels.push((name.clone(), pid.to_string()));
-                    labels.push((format!("{name}_name"), units::text(comm)));
-                }
-                Key::Number(number) => labels.push((name.clone(), number.to_string())),
-                Key::Bucket {
-                    bucket: Bucket { lo, hi },
-                    ..
-                } => labels.push((name.clone(), format!("{lo}..{hi}"))),
-                key => labels.push((name.clone(), units::key(key, None))),
-            }
+            let (value, more) = match &row.keys[*i] {
+                Key::Task { pid, comm } => (pid.to_string(), Some(units::text(comm))),
+                Key::Bucket { bucket, .. } => (format!("{}..{}", bucket.lo, bucket.hi), None),
+                key => (units::key(key, None), None),
+            };
+            labels.push((name.clone(), value));
+            labels.extend(more.map(|comm| (format!("{name}_name"), comm)));
         }
         labels
     }
 
     /// Returns all series, and last, without labels, the hits beyond the limit.
     pub fn all(&self) -> impl Iterator<Item = (Option<&Labels>, &Points)> {
-        let series = self
-            .series
-            .iter()
-            .map(|(labels, points)| (Some(labels), points));
+        let series = self.series.iter();
+        let series = series.map(|(labels, points)| (Some(labels), points));
         series.chain(self.overflow.as_ref().map(|points| (None, points)))
     }
 
@@ -305,12 +298,8 @@ impl Metrics {
     fn place(&mut self, table: &Table, begin: u64) -> usize {
         let same = |set: &Set| set.head.event == table.event && set.head.trigger == table.trigger;
         self.sets.iter().position(same).unwrap_or_else(|| {
-            let number = 1 + self
-                .sets
-                .iter()
-                .filter(|set| set.head.event == table.event)
-                .count();
-            self.sets.push(Set::new(table, number, begin));
+            let of_event = self.sets.iter().filter(|set| set.head.event == table.event);
+            self.sets.push(Set::new(table, 1 + of_event.count(), begin));
             self.sets.len() - 1
         })
     }
@@ -321,9 +310,8 @@ impl Metrics {
         let Some(span) = table.span else {
             return (0, 0);
         };
-        let before = self
-            .ends
-            .insert((table.event.clone(), table.trigger.clone()), span);
+        let trigger = (table.event.clone(), table.trigger.clone());
+        let before = self.ends.insert(trigger, span);
         let begin = match before {
             Some(before) if before.to == span.from && before.real <= span.real => before.real,
             _ => span.begin(),
@@ -421,6 +409,7 @@ impl Exponential {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Bucket;
 
     #[test]
     fn events_have_the_same_name_after_a_new_start() {

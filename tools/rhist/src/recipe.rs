@@ -280,15 +280,13 @@ impl Side {
 
     /// Returns the records that match the user's wishes.
     fn records(&self, wishes: &Wishes) -> Result<Records> {
+        let options = &wishes.options;
         let mut records = self.unnarrowed(wishes);
-        if !wishes.options.tid.is_empty() {
+        if !options.tid.is_empty() {
             let field = self.pid.as_ref().ok_or_else(|| nobody(&self.event, "-t"))?;
-            records.only(&any_of(
-                field,
-                wishes.options.tid.iter().map(u64::to_string),
-            ));
+            records.only(&any_of(field, options.tid.iter().map(u64::to_string)));
         }
-        if let Some(comm) = &wishes.options.comm {
+        if let Some(comm) = &options.comm {
             let field = self
                 .comm
                 .as_ref()
@@ -296,7 +294,7 @@ impl Side {
             records.only(&format!("{field} == \"{comm}\""));
         }
         let processes = matches!(wishes.only, Some(Only::Processes(_)));
-        let all = wishes.options.tid.is_empty() && wishes.options.comm.is_none() && !processes;
+        let all = options.tid.is_empty() && options.comm.is_none() && !processes;
         records.of_current = all && self.is_of_current();
         Ok(records)
     }
@@ -305,7 +303,7 @@ impl Side {
 /// The user's options for a question, and the facts that they refer to.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
-    /// The options as they were typed.
+    /// The options as they were typed, with `--slower` as the shortest time.
     pub options: Options,
     /// The only owners whose tasks count.
     pub only: Option<Only>,
@@ -403,6 +401,7 @@ impl Variant {
 
     /// Returns the question with the user's options.
     pub fn question(&self, name: &str, tracefs: &Tracefs, wishes: &Wishes) -> Result<Question> {
+        let options = &wishes.options;
         let incomplete = |what: &str| error!("the recipe {name} has no {what}");
         let unit = self.unit.as_deref().and_then(Unit::named);
         let sum = |field: &str| Sum {
@@ -437,12 +436,12 @@ impl Variant {
             }
             records.only(&only);
         }
-        if let Some(filter) = &wishes.options.filter {
+        if let Some(filter) = &options.filter {
             records.only(filter);
         }
         let mut before = None;
         let measure = match self.measure {
-            Kind::Count if wishes.options.min.or(wishes.options.max).is_some() => {
+            Kind::Count if options.min.or(options.max).is_some() => {
                 return Err(error!(
                     "{name} counts and measures no times here, so there is no --min, --max and --slower"
                 ))
@@ -480,7 +479,7 @@ impl Variant {
                     end_on: counted.on.clone(),
                     // A user who finds a table full cannot know which one, so the option sets the size of both.
                     waiting: if self.stack { WAITING / 2 } else { WAITING }
-                        .max(wishes.options.size.unwrap_or_default()),
+                        .max(options.size.unwrap_or_default()),
                     expires: self.expires.clone(),
                     stack: self.stack,
                     only: wishes.only_times(&Sum {
@@ -491,7 +490,7 @@ impl Variant {
             }
         };
         let own;
-        let by: Vec<&String> = match &wishes.options.by {
+        let by: Vec<&String> = match &options.by {
             None if wishes.lines && self.lines.is_empty() => {
                 own = self.own_fields(tracefs)?;
                 own.iter().collect()
@@ -509,11 +508,7 @@ impl Variant {
             .collect::<Result<_>>()?;
         let task = |side: &Option<Side>| side.as_ref().and_then(|side| side.pid.clone());
         let start_task = task(&self.start);
-        if wishes.lines
-            && wishes.options.by.is_none()
-            && counted.pid.is_none()
-            && start_task.is_some()
-        {
+        if wishes.lines && options.by.is_none() && counted.pid.is_none() && start_task.is_some() {
             by.push(By {
                 label: "task".into(),
                 key: TASK.into(),
@@ -531,10 +526,10 @@ impl Variant {
             probes: self.probes.clone(),
             measure,
             by,
-            size: wishes.options.size.unwrap_or(rows),
-            size_asked: wishes.options.size.is_some(),
+            size: options.size.unwrap_or(rows),
+            size_asked: options.size.is_some(),
             most: 0,
-            intervals: wishes.options.intervals(),
+            intervals: options.intervals(),
             costs: false,
             smallest: false,
             schedstats: self.schedstats,
@@ -547,7 +542,7 @@ impl Variant {
             only: wishes.only.clone(),
             threads: wishes.of_processes.clone(),
         };
-        if wishes.options.exemplars {
+        if options.exemplars {
             question.saves = self.saves(&question, tracefs)?;
         }
         if let Intervals::Time(ns) = question.intervals {

@@ -163,12 +163,8 @@ impl Session {
             }
             Step::Synthetic { file, line, name } => {
                 self.refuse_existing(&format!("{}:{name}", file.trim_end_matches("_events")))?;
-                self.line(
-                    self.top.clone(),
-                    self.top.path(file),
-                    line,
-                    format!("!{name}"),
-                )
+                let file = self.top.path(file);
+                self.line(self.top.clone(), file, line, format!("!{name}"))
             }
             Step::Trigger { event, line } => {
                 self.has_event(event)?;
@@ -215,11 +211,9 @@ impl Session {
 
     /// Returns whether the kernel accepts a trigger, by creating it for a moment.
     pub fn takes(&mut self, event: &str, line: &str) -> bool {
-        let trigger = Step::Trigger {
-            event: event.to_owned(),
-            line: line.to_owned(),
-        };
-        self.try_out(&[trigger], |_| Ok(())).is_ok()
+        let (event, line) = (event.to_owned(), line.to_owned());
+        self.try_out(&[Step::Trigger { event, line }], |_| Ok(()))
+            .is_ok()
     }
 
     /// Returns two rates of each existing event for which these steps have triggers: the hits a second on the CPU with
@@ -238,8 +232,8 @@ impl Session {
             thread::sleep(SAMPLE);
             let mut rates = Vec::new();
             for event in events {
-                let tables =
-                    reading::tables(&event, &read(&instance.event_file(&event, command))?)?;
+                let file = read(&instance.event_file(&event, command))?;
+                let tables = reading::tables(&event, &file)?;
                 let rows = tables.iter().flat_map(|table| &table.rows);
                 let hits = rows.filter_map(|row| row.values.first());
                 let hits: Vec<u128> = hits.map(|hits| hits.unsigned_abs()).collect();

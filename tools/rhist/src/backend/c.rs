@@ -24,40 +24,36 @@ pub struct Readings {
 impl Readings {
     /// Returns readings of the plan's table in `instance`, where the plan has been carried out.
     pub fn open(instance: &Tracefs, plan: &Plan) -> Self {
+        let file = |event: &String| (event.clone(), instance.event_file(event, &plan.file));
         Self {
             path: instance.event_file(&plan.event, &plan.file),
-            all: plan
-                .events
-                .iter()
-                .map(|event| (event.clone(), instance.event_file(event, &plan.file)))
-                .collect(),
+            all: plan.events.iter().map(file).collect(),
             plan: plan.clone(),
             before: None,
-            span: Span {
-                epoch: 0,
-                from: now(ClockId::Monotonic),
-                to: now(ClockId::Monotonic),
-                real: now(ClockId::Realtime),
-            },
+            span: next_span(None),
         }
     }
 }
 
-/// The time of a clock, in nanoseconds.
-pub(super) fn now(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
-    u64::try_from(time.tv_sec).unwrap_or_default() * 1_000_000_000
-        + u64::try_from(time.tv_nsec).unwrap_or_default()
+/// Returns the time from the end of an epoch until now, or now without one.
+pub(super) fn next_span(before: Option<Span>) -> Span {
+    let now = |clock| {
+        let time = clock_gettime(clock);
+        u64::try_from(time.tv_sec).unwrap_or_default() * 1_000_000_000
+            + u64::try_from(time.tv_nsec).unwrap_or_default()
+    };
+    let to = now(ClockId::Monotonic);
+    Span {
+        epoch: before.map_or(0, |before| before.epoch + 1),
+        from: before.map_or(to, |before| before.to),
+        to,
+        real: now(ClockId::Realtime),
+    }
 }
 
 impl Source for Readings {
     fn next(&mut self) -> Result<Table> {
-        self.span = Span {
-            epoch: self.span.epoch + 1,
-            from: self.span.to,
-            to: now(ClockId::Monotonic),
-            real: now(ClockId::Realtime),
-        };
+        self.span = next_span(Some(self.span));
         let mut table = reading::tables(&self.plan.event, &read(&self.path)?)?
             .pop()
             .ok_or_else(|| {

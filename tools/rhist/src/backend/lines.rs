@@ -6,9 +6,7 @@
 use std::collections::HashMap;
 use std::fs;
 
-use rustix::time::ClockId;
-
-use super::c::now;
+use super::c::next_span;
 use super::{Lost, Maker, Source, Step, STACK};
 use crate::ask::share::cpus;
 use crate::error::Result;
@@ -174,12 +172,7 @@ impl Lines {
             names: HashMap::new(),
             maps: HashMap::new(),
             ended: 0,
-            span: Span {
-                epoch: 0,
-                from: now(ClockId::Monotonic),
-                to: now(ClockId::Monotonic),
-                real: now(ClockId::Realtime),
-            },
+            span: next_span(None),
         })
     }
 
@@ -219,10 +212,8 @@ impl Lines {
                 continue;
             };
             let addresses = |format: &Format| {
-                let field = format.field("caller");
-                field
-                    .map(|field| record.addresses(field))
-                    .unwrap_or_default()
+                let all = format.field("caller").map(|field| record.addresses(field));
+                all.unwrap_or_default()
             };
             match event {
                 id if id == stack.id => hit.stack = addresses(stack),
@@ -241,11 +232,7 @@ impl Lines {
         if let Some(name) = self.names.get(&pid) {
             return name.clone();
         }
-        let bytes = |text: &[u8]| {
-            text.iter()
-                .map(|&byte| char::from(byte))
-                .collect::<String>()
-        };
+        let bytes = |text: &[u8]| text.iter().copied().map(char::from).collect::<String>();
         let now = fs::read(format!("/proc/{pid}/comm"));
         let now = now.map(|name| bytes(name.trim_ascii_end()));
         let kept = || {
@@ -425,12 +412,7 @@ impl Source for Lines {
             self.kib = (self.kib * 2).min(self.most_kib);
             self.buffers.resize(self.kib)?;
         }
-        self.span = Span {
-            epoch: self.span.epoch + 1,
-            from: self.span.to,
-            to: now(ClockId::Monotonic),
-            real: now(ClockId::Realtime),
-        };
+        self.span = next_span(Some(self.span));
         let hits = self.hits(records);
         Ok(self.table(&hits))
     }

@@ -73,7 +73,8 @@ fn header(counting: &Counting<'_>, table: &Table) -> Header {
     header
 }
 
-/// Adds a table as it came, unless another trigger of the question has lost something. The first one begins the recording.
+/// Adds a table as it came, unless another trigger of the question has lost something. The first table begins the
+/// recording.
 pub fn add<W: Write>(
     recorder: &mut Recorder<W>,
     counting: &Counting<'_>,

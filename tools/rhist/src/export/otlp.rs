@@ -72,6 +72,11 @@ fn attributes(set: &Set, labels: Option<&Labels>) -> Vec<KeyValue> {
     all
 }
 
+/// Returns a number, or the nearest one that a point can have.
+fn clamped(number: Number) -> i64 {
+    number.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
 /// Returns a unit in the notation of OpenTelemetry.
 fn unit(unit: Option<Unit>) -> &'static str {
     match unit {
@@ -122,7 +127,6 @@ pub fn metrics(question: &str, set: &Set, delta: bool) -> Vec<Metric> {
             is_monotonic,
         })
     };
-    let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     let mut metrics = Vec::new();
     match set.head.interval() {
         Some(column) => {
@@ -146,50 +150,35 @@ pub fn metrics(question: &str, set: &Set, delta: bool) -> Vec<Metric> {
             metrics.push(metric(question, unit(column.unit), description, data));
         }
         None => {
-            let points = set
-                .all()
-                .map(|(labels, points)| number(attributes(set, labels), signed(points.hits)));
+            let points = set.all().map(|(labels, points)| {
+                number(attributes(set, labels), clamped(points.hits.into()))
+            });
             let data = sum(points.collect(), true);
-            metrics.push(metric(
-                &format!("{question}.hits"),
-                "{hit}",
-                "Hits of a hist trigger",
-                data,
-            ));
+            let name = format!("{question}.hits");
+            metrics.push(metric(&name, "{hit}", "Hits of a hist trigger", data));
         }
     }
     for (i, value) in set.sums() {
         let points = set.all().map(|(labels, points)| {
             let sum = points.values.get(i).copied().unwrap_or_default();
-            number(
-                attributes(set, labels),
-                sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
-            )
+            number(attributes(set, labels), clamped(sum))
         });
         // Numbers without a unit can be negative, so their sum is not monotonic.
         let data = sum(points.collect(), value.unit.is_some());
         let name = format!("{question}.{}", crate::units::text(&value.name));
-        metrics.push(metric(
-            &name,
-            unit(value.unit),
-            "Sum of a field over the hits of a hist trigger",
-            data,
-        ));
+        let description = "Sum of a field over the hits of a hist trigger";
+        metrics.push(metric(&name, unit(value.unit), description, data));
     }
     let nothing = Labels::new();
     let lost = set.lost().into_iter().map(|(reason, count)| {
         let mut attributes = attributes(set, Some(&nothing));
         attributes.push(attribute("question", question));
         attributes.push(attribute("reason", reason));
-        number(attributes, signed(count))
+        number(attributes, clamped(count.into()))
     });
     let data = sum(lost.collect(), true);
-    metrics.push(metric(
-        "lost",
-        "{hit}",
-        "What a trigger did not count or keep, by reason",
-        data,
-    ));
+    let description = "What a trigger did not count or keep, by reason";
+    metrics.push(metric("lost", "{hit}", description, data));
     metrics
 }
 
@@ -207,8 +196,8 @@ fn exponential(
         time_unix_nano,
         count: points.hits,
         sum: sum(set, points),
-        min: peak(set, points, Agg::Min),
-        max: peak(set, points, Agg::Max),
+        min: measured(set, points, Agg::Min),
+        max: measured(set, points, Agg::Max),
         scale: scale.into(),
         zero_count: buckets.zero,
         zero_threshold: buckets.threshold as f64,
@@ -228,8 +217,8 @@ fn explicit(set: &Set, labels: Option<&Labels>, points: &Points) -> HistogramDat
         time_unix_nano,
         count: points.hits,
         sum: sum(set, points),
-        min: peak(set, points, Agg::Min),
-        max: peak(set, points, Agg::Max),
+        min: measured(set, points, Agg::Min),
+        max: measured(set, points, Agg::Max),
         // No hit is above the last bound.
         bucket_counts: bounds.iter().map(|&(_, hits)| hits).chain([0]).collect(),
         exemplars: exemplars(set, points),
@@ -246,29 +235,21 @@ fn exemplars(set: &Set, points: &Points) -> Vec<Exemplar> {
             .map(|(name, value)| attribute(name, &value))
             .collect(),
         time_unix_nano: set.times.1,
-        value: Some(ExemplarValue::AsInt(
-            one.value.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
-        )),
+        value: Some(ExemplarValue::AsInt(clamped(one.value))),
         ..Exemplar::default()
     });
     exemplars.collect()
 }
 
-/// The smallest or the largest number, if the trigger has it.
-fn peak(set: &Set, points: &Points, agg: Agg) -> Option<f64> {
+/// The sum, the smallest or the largest number, if the trigger has it.
+fn measured(set: &Set, points: &Points, agg: Agg) -> Option<f64> {
     set.of_measure(points, agg).map(|number| number as f64)
 }
 
 /// Returns the sum for OpenTelemetry, which accepts none if numbers can be negative.
 fn sum(set: &Set, points: &Points) -> Option<f64> {
-    let negative = points
-        .slots
-        .keys()
-        .next()
-        .is_some_and(|slot| slot.bucket.lo < 0);
-    set.of_measure(points, Agg::Sum)
-        .filter(|_| !negative)
-        .map(|sum: Number| sum as f64)
+    let negative = points.slots.keys().any(|slot| slot.bucket.lo < 0);
+    measured(set, points, Agg::Sum).filter(|_| !negative)
 }
 
 /// Returns the request that sends metrics.

@@ -264,8 +264,8 @@ impl Collector for Shared {
 /// A function that encodes one series of a set.
 type Encode<'a> = Box<dyn Fn(&Points, &mut MetricEncoder<'_>) -> fmt::Result + 'a>;
 
-/// Metrics of one type by name and unit, each with its help text and its sets: a metric is declared once, even if several
-/// triggers have it.
+/// Metrics of one type by name and unit, each with its help text and its sets: a metric is declared once, even if
+/// several triggers have it.
 #[derive(Default)]
 struct Families<'a>(BTreeMap<Name, (String, Vec<(&'a Set, Encode<'a>)>)>);
 
@@ -495,9 +495,10 @@ fn classic(bounds: &[(Number, u64)], hits: u64, divisor: f64) -> Vec<(f64, u64)>
 /// Returns the native histogram for intervals of `.log2=scale` in this unit: schema `scale`, the largest number in the
 /// bucket of 0, and one bucket for each interval, by index.
 ///
-/// For bytes and numbers without a unit the buckets are exact. Seconds are not whole numbers: bounds in nanoseconds never
-/// fall on the bounds of a schema, as `log2(10^9)` is no multiple of a fraction of a power of two. All bounds are then
-/// moved by the same factor to the nearest bounds: up by 1.6 % for nanoseconds and `.log2=3`, by half a bucket at most.
+/// For bytes and numbers without a unit the buckets are exact. Seconds are not whole numbers: bounds in nanoseconds
+/// never fall on the bounds of a schema, as `log2(10^9)` is no multiple of a fraction of a power of two. All bounds are
+/// then moved by the same factor to the nearest bounds: up by 1.6 % for nanoseconds and `.log2=3`, by half a bucket at
+/// most.
 fn native(scale: u8, unit: Option<Unit>, points: &Points) -> (i32, f64, Exponential) {
     let schema = i32::from(scale);
     let (divisor, _) = base(unit);

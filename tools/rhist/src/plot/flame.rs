@@ -23,22 +23,17 @@ pub fn folded(table: &Table, column: usize) -> Result<Vec<String>> {
     }
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for row in &table.rows {
-        let mut frames: Vec<String> = Vec::new();
-        let (stacks, others): (Vec<&Key>, Vec<&Key>) = row
-            .keys
-            .iter()
-            .partition(|key| matches!(key, Key::Stack(_)));
-        frames.extend(others.iter().map(|key| frame(&units::key(key, None))));
-        for key in stacks {
-            if let Key::Stack(stack) = key {
-                frames.extend(
-                    stack
-                        .iter()
-                        .rev()
-                        .map(|name| frame(&units::text(units::function(name)))),
-                );
+        let (mut frames, mut functions): (Vec<String>, Vec<String>) = Default::default();
+        for key in &row.keys {
+            match key {
+                Key::Stack(stack) => {
+                    let names = stack.iter().rev().map(|name| units::function(name));
+                    functions.extend(names.map(|name| frame(&units::text(name))));
+                }
+                key => frames.push(frame(&units::key(key, None))),
             }
         }
+        frames.extend(functions);
         let value = u64::try_from(row.values[column]).unwrap_or_default();
         if value > 0 && !frames.is_empty() {
             *sums.entry(frames.join(";")).or_default() += value;
@@ -58,20 +53,19 @@ fn frame(text: &str) -> String {
 /// Returns the index of the column of values for a flame graph: the column with this name, or else the first one that
 /// is not the number of hits.
 pub fn column(table: &Table, name: Option<&str>) -> Result<usize> {
+    let names: Vec<&str> = table
+        .values
+        .iter()
+        .map(|value| value.name.as_str())
+        .collect();
     let found = match name {
-        Some(name) => table.values.iter().position(|value| value.name == name),
-        None => table
-            .values
-            .iter()
-            .position(|value| value.name != "hitcount")
-            .or(table.hitcount()),
+        Some(name) => names.iter().position(|&value| value == name),
+        None => {
+            let sum = names.iter().position(|&value| value != "hitcount");
+            sum.or(table.hitcount())
+        }
     };
     found.ok_or_else(|| {
-        let names: Vec<&str> = table
-            .values
-            .iter()
-            .map(|value| value.name.as_str())
-            .collect();
         error!(
             "the table has no such column; say --value with one of {}",
             names.join(", ")

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use super::flame;
 use super::svg::{self, Picture};
 use crate::error::Result;
-use crate::model::{Agg, Group, KeyColumn, Kind, Number, Table, ValueColumn};
+use crate::model::{Agg, Group, Kind, Number, Table, ValueColumn};
 use crate::quantile::{error_of, quantile, Percent};
 use crate::record::{incomplete, Loaded, Series};
 use crate::units;
@@ -40,15 +40,10 @@ pub fn draw(loaded: &Loaded, series: &Series) -> Result<String> {
     let title = escaped(&loaded.title);
     let mut out =
         format!("{HEAD}<title>{title}</title>\n{STYLE}</head>\n<body>\n<h1>{title}</h1>\n");
-    let _ = writeln!(
-        out,
-        "<p><code>{}</code></p>",
-        escaped(&units::text(&table.trigger))
-    );
-    for text in [loaded.cut.clone(), incomplete(&table.account)]
-        .into_iter()
-        .flatten()
-    {
+    let trigger = escaped(&units::text(&table.trigger));
+    let _ = writeln!(out, "<p><code>{trigger}</code></p>");
+    let lacks = [loaded.cut.clone(), incomplete(&table.account)];
+    for text in lacks.into_iter().flatten() {
         let _ = writeln!(out, "<p class=\"lost\">{}</p>", escaped(&text));
     }
     let mut pictures = vec![Picture::Histogram];
@@ -70,7 +65,6 @@ pub fn draw(loaded: &Loaded, series: &Series) -> Result<String> {
 
 /// Writes the table of groups, most hits first.
 fn rows(table: &Table, out: &mut String) {
-    let keys: Vec<&KeyColumn> = table.other_keys().collect();
     let interval = table.interval();
     // The sum of the measured field tells less than its percentiles, so it is left out.
     let sums: Vec<(usize, &ValueColumn)> = table
@@ -82,26 +76,17 @@ fn rows(table: &Table, out: &mut String) {
             value.name != "hitcount" && !(is_measure && value.agg == Agg::Sum)
         })
         .collect();
-    let percents: Vec<Percent> = match interval {
-        Some(_) => ["50", "90", "99"]
-            .iter()
-            .filter_map(|text| text.parse().ok())
-            .collect(),
-        None => Vec::new(),
-    };
-    let hits = table.hitcount();
-    let count = |group: &Group| hits.map_or(0, |i| group.values[i]);
+    let percents = ["50", "90", "99"].iter().filter(|_| interval.is_some());
+    let percents: Vec<Percent> = percents.filter_map(|text| text.parse().ok()).collect();
+    let count = |group: &Group| table.hits_of(&group.values);
     let mut groups = table.groups();
     groups.sort_by(|a, b| count(b).cmp(&count(a)).then_with(|| a.keys.cmp(&b.keys)));
-    let all: Number = groups.iter().map(count).sum();
+    let all = groups.iter().map(count).fold(0, u64::saturating_add);
 
     out.push_str("<table>\n<tr>");
-    for column in &keys {
-        let _ = write!(
-            out,
-            "<th class=\"k\">{}</th>",
-            escaped(&units::text(&column.name))
-        );
+    for column in table.other_keys() {
+        let name = escaped(&units::text(&column.name));
+        let _ = write!(out, "<th class=\"k\">{name}</th>");
     }
     out.push_str("<th>hits</th><th>share</th>");
     for (_, value) in &sums {
@@ -114,27 +99,15 @@ fn rows(table: &Table, out: &mut String) {
     out.push_str("</tr>\n");
     for group in groups.iter().take(MOST_ROWS) {
         out.push_str("<tr>");
-        for (key, column) in group.keys.iter().zip(&keys) {
-            let _ = write!(
-                out,
-                "<td class=\"k\">{}</td>",
-                escaped(&units::key(key, column.unit))
-            );
+        for key in table.words_of(group) {
+            let _ = write!(out, "<td class=\"k\">{}</td>", escaped(&key));
         }
-        let share = |n: Number| u64::try_from(n).unwrap_or(u64::MAX);
-        let hits = count(group);
-        let _ = write!(
-            out,
-            "<td>{}</td><td>{}</td>",
-            units::count(hits),
-            units::percent(share(hits), share(all))
-        );
+        let hits = units::count(count(group).into());
+        let share = units::percent(count(group), all);
+        let _ = write!(out, "<td>{hits}</td><td>{share}</td>");
         for &(i, value) in &sums {
-            let _ = write!(
-                out,
-                "<td>{}</td>",
-                units::shown(group.values[i], value, None)
-            );
+            let number = units::shown(group.values[i], value, None);
+            let _ = write!(out, "<td>{number}</td>");
         }
         for &percent in &percents {
             let bucket = quantile(&group.distribution, percent);
@@ -146,11 +119,8 @@ fn rows(table: &Table, out: &mut String) {
     }
     out.push_str("</table>\n");
     if let Some(more) = groups.len().checked_sub(MOST_ROWS).filter(|&more| more > 0) {
-        let _ = writeln!(
-            out,
-            "<p>and {} rows with fewer hits</p>",
-            units::count(more as Number)
-        );
+        let more = units::count(more as Number);
+        let _ = writeln!(out, "<p>and {more} rows with fewer hits</p>");
     }
     if let Some(exact) = interval.and_then(error_of) {
         let _ = writeln!(out, "<p>Percentiles are the intervals in which they are for sure; their ends are {exact}.</p>");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::table::{key_text, Look};
 use crate::error::Result;
-use crate::model::{Key, Table};
+use crate::model::{Key, Table, Unit, ValueColumn};
 use crate::parse::json;
 use crate::units;
 
@@ -52,7 +52,7 @@ pub fn table(table: &Table, form: Form, look: &Look, first: bool) -> Result<Vec<
 /// Writes one line for each row. The title names the unit of times.
 fn csv(table: &Table, look: &Look, titles: bool, out: &mut impl Write) -> io::Result<()> {
     let interval = table.interval_column();
-    let with_unit = |name: &str, unit: Option<crate::model::Unit>| match unit {
+    let with_unit = |name: &str, unit: Option<Unit>| match unit {
         Some(unit) => format!("{name}_{}", unit.name()),
         None => name.to_owned(),
     };
@@ -64,27 +64,16 @@ fn csv(table: &Table, look: &Look, titles: bool, out: &mut impl Write) -> io::Re
                 true => &look.heading,
                 false => labels.next().unwrap_or(&column.name),
             };
+            let ends = ["from", "to"].map(|end| with_unit(&format!("{name}_{end}"), column.unit));
             match column.kind.is_interval() {
-                true => line.extend(
-                    ["from", "to"].map(|end| with_unit(&format!("{name}_{end}"), column.unit)),
-                ),
+                true => line.extend(ends),
                 false => line.push(name.clone()),
             }
         }
-        line.extend(
-            table
-                .values
-                .iter()
-                .map(|value| with_unit(&units::text(&value.title()), value.unit)),
-        );
-        writeln!(
-            out,
-            "{}",
-            line.iter()
-                .map(|cell| quoted(cell))
-                .collect::<Vec<_>>()
-                .join(",")
-        )?;
+        let title = |value: &ValueColumn| with_unit(&units::text(&value.title()), value.unit);
+        line.extend(table.values.iter().map(title));
+        let cells: Vec<String> = line.iter().map(|cell| quoted(cell)).collect();
+        writeln!(out, "{}", cells.join(","))?;
     }
     for row in &table.rows {
         let span = table.span.map_or((0, 0), |span| (span.from, span.to));
@@ -99,10 +88,8 @@ fn csv(table: &Table, look: &Look, titles: bool, out: &mut impl Write) -> io::Re
             }
         }
         let values = row.values.iter().zip(&table.values);
-        line.extend(
-            values
-                .map(|(&value, column)| units::plain_value(value, column.agg).unwrap_or_default()),
-        );
+        let values = values.map(|(&value, column)| units::plain_value(value, column.agg));
+        line.extend(values.map(Option::unwrap_or_default));
         writeln!(out, "{}", line.join(","))?;
     }
     Ok(())

@@ -33,14 +33,12 @@ impl Lines {
         let measures: Vec<usize> = (0..table.values.len())
             .filter(|&i| Some(i) != hits)
             .collect();
+        let is_stack = |i: usize| {
+            let mut rows = table.rows.iter();
+            rows.any(|row| matches!(row.keys[i], Key::Stack(_)))
+        };
         let keys: Vec<usize> = (0..table.keys.len())
-            .filter(|&i| table.keys[i].name != TIME)
-            .filter(|&i| {
-                !table
-                    .rows
-                    .iter()
-                    .any(|row| matches!(row.keys[i], Key::Stack(_)))
-            })
+            .filter(|&i| table.keys[i].name != TIME && !is_stack(i))
             .collect();
         let rows = table.rows.iter().map(|row| {
             let measured = measures.iter().map(|&i| match row.values[i] {
@@ -78,11 +76,8 @@ impl Lines {
             for key in &row.keys {
                 let Key::Stack(frames) = key else { continue };
                 for frame in frames {
-                    writeln!(
-                        out,
-                        "{}",
-                        look.line(&format!("      {}", units::text(frame)))
-                    )?;
+                    let line = format!("      {}", units::text(frame));
+                    writeln!(out, "{}", look.line(&line))?;
                 }
             }
         }

@@ -39,8 +39,8 @@ pub fn tables(event: &str, text: &[u8]) -> Result<Read> {
     Ok(read)
 }
 
-/// Returns the columns of a trigger's keys, and whether each shows hexadecimal numbers. A key without a modifier has the
-/// kind of numbers, until a row shows that it is a string.
+/// Returns the columns of a trigger's keys, and whether each shows hexadecimal numbers. A key without a modifier has
+/// the kind of numbers, until a row shows that it is a string.
 fn keys_of(trigger: &str) -> Vec<(KeyColumn, bool)> {
     let keys = parameter(trigger, "keys=").unwrap_or_default();
     let hidden = trigger.contains(":quantiles(");
