@@ -237,6 +237,11 @@ impl fmt::Display for Backend {
     }
 }
 
+/// Returns the number of CPUs.
+pub fn cpus() -> u64 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u64)
+}
+
 /// Refuses a latency whose two events can never match, as their fields have different types.
 fn same_types(tracefs: &Tracefs, question: &Question) -> Result<()> {
     let Measure::Latency(Latency {

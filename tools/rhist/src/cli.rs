@@ -295,7 +295,7 @@ mod tests {
                 "record" => matches.subcommand().unwrap().1,
                 _ => matches,
             };
-            let options: questions::Options = arguments(matches).unwrap();
+            let options: crate::options::Options = arguments(matches).unwrap();
             assert_eq!(
                 options.interval,
                 Some(std::time::Duration::from_millis(500))

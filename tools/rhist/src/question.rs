@@ -10,6 +10,8 @@ use crate::model::Unit;
 /// The system name that stands for the tool's own dynamic events.
 pub const OWN: &str = "own";
 
+/// The number of rows of a table, unless a recipe or the user says otherwise: the kernel's default.
+pub const SIZE: u32 = 2048;
 /// The key for the name of the running task. Only newer kernels' C implementation has it.
 pub const COMM: &str = "common_comm";
 

@@ -10,18 +10,16 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::model::Unit;
+use crate::options::Options;
 use crate::question::{
     any_of, nobody, Before, By, Intervals, Latency, Measure, Only, Owner, Probe, Question, Records,
-    Sum, COMM, CURRENT, OWN, TASK,
+    Sum, COMM, CURRENT, OWN, SIZE, TASK,
 };
-use crate::questions::Options;
 use crate::tracefs::{disks, Format, Holds, Tracefs};
 
 /// The directory for an administrator's recipes.
 const MORE: &str = "/etc/rhist/recipes.d";
 
-/// The number of rows of a table, unless a recipe or the user says otherwise: the kernel's default.
-pub const SIZE: u32 = 2048;
 /// The number of rows for starts that have not ended.
 pub const WAITING: u32 = 16384;
 

@@ -3,12 +3,10 @@
 //! The memory budget of the tables that questions need.
 
 use super::plan::plan;
-use super::share::cpus;
-use crate::backend::{Backend, Plan};
+use crate::backend::{cpus, Backend, Plan};
 use crate::error::{Error, Result};
-use crate::question::{By, Measure, Question};
+use crate::question::{By, Measure, Question, SIZE};
 use crate::questions::Asked;
-use crate::recipe::SIZE;
 use crate::tracefs::Tracefs;
 
 /// The number of rows of the largest table.

@@ -6,7 +6,7 @@ use std::thread;
 
 use super::count::open;
 use super::plan::plan;
-use crate::backend::{Backend, Plan};
+use crate::backend::{cpus, Backend, Plan};
 use crate::error::Result;
 use crate::questions::Asked;
 use crate::session::{owner, Session, SAMPLE};
@@ -55,11 +55,6 @@ pub fn affordable(
 /// Returns a number of millionths as text in percent.
 pub fn percent(millionths: u64) -> String {
     format!("{:.2} %", millionths as f64 / 1e4)
-}
-
-/// Returns the number of CPUs.
-pub fn cpus() -> u64 {
-    thread::available_parallelism().map_or(1, |n| n.get() as u64)
 }
 
 /// Returns the cost of a question in millionths of all CPUs: measured by its triggers, or estimated from its hits.

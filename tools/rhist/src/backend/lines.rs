@@ -7,8 +7,7 @@ use std::collections::HashMap;
 use std::fs;
 
 use super::c::next_span;
-use super::{Lost, Maker, Source, Step, STACK};
-use crate::ask::share::cpus;
+use super::{cpus, Lost, Maker, Source, Step, STACK};
 use crate::error::Result;
 use crate::model::{
     Account, Key, KeyColumn, Kind, Number, Row, Span, Table, Unit, ValueColumn, UNKNOWN,

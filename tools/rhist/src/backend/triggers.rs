@@ -5,8 +5,7 @@
 use super::{Backend, Maker};
 use crate::error::Result;
 use crate::model::Unit;
-use crate::question::{By, Latency, Measure, Records, CURRENT, TASK};
-use crate::recipe::SIZE;
+use crate::question::{By, Latency, Measure, Records, CURRENT, SIZE, TASK};
 
 /// Adds the steps that ask a question.
 pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {

@@ -11,11 +11,11 @@ use clap::{Args, Command};
 
 use super::record::add;
 use crate::ask::{count, share};
-use crate::backend::Backend;
+use crate::backend::{cpus, Backend};
 use crate::error::{Error, Result};
-use crate::options::{with, Global, Outcome};
+use crate::options::{seconds, with, Global, Outcome};
 use crate::output;
-use crate::questions::{seconds, split, Asked};
+use crate::questions::{split, Asked};
 use crate::recipe::Recipe;
 use crate::record::Recorder;
 use crate::stop::Stop;
@@ -112,7 +112,7 @@ pub fn ask(
         })
     })?;
     if let (Some(costs), false) = (costs.into_iter().sum::<Option<u64>>(), global.quiet) {
-        let took = share::percent(costs / share::cpus());
+        let took = share::percent(costs / cpus());
         say!("rhist: the triggers took {took} of all CPUs");
     }
     let all = recorders.into_iter().flat_map(|recorder| recorder.0);

@@ -264,10 +264,12 @@ impl Collector for Shared {
 /// A function that encodes one series of a set.
 type Encode<'a> = Box<dyn Fn(&Points, &mut MetricEncoder<'_>) -> fmt::Result + 'a>;
 
-/// Metrics of one type by name and unit, each with its help text and its sets: a metric is declared once, even if
-/// several triggers have it.
+/// Metrics of one type by name and unit: a metric is declared once, even if several triggers have it.
 #[derive(Default)]
-struct Families<'a>(BTreeMap<Name, (String, Vec<(&'a Set, Encode<'a>)>)>);
+struct Families<'a>(BTreeMap<Name, Family<'a>>);
+
+/// The help text of a metric, and its sets.
+type Family<'a> = (String, Vec<(&'a Set, Encode<'a>)>);
 
 /// The name of a metric without its unit, and the unit.
 type Name = (String, Option<&'static str>);
