@@ -5,6 +5,7 @@
 //! `TRYCMD=overwrite cargo test` writes the present output to these files, for a review.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 #[test]
@@ -49,7 +50,14 @@ fn triggers_are_explained_by_a_program() {
     let root = std::env::temp_dir().join(format!("rhist-explained-{}", std::process::id()));
     fs::create_dir_all(&root).unwrap();
     let rhist = root.join("rhist");
-    fs::copy(env!("CARGO_BIN_EXE_rhist"), &rhist).unwrap();
+    // Other processes write the programs: a file that this one has open for writing is open in the children of other
+    // tests, too, until they run their programs, and cannot be executed meanwhile.
+    let run = |program: &str, arguments: [&Path; 3]| {
+        let status = Command::new(program).args(arguments).status();
+        assert!(status.unwrap().success());
+    };
+    let built = Path::new(env!("CARGO_BIN_EXE_rhist"));
+    run("cp", ["--".as_ref(), built, &rhist]);
     let explain = |trigger: &str| {
         let mut command = Command::new(&rhist);
         command.args(["explain", trigger]).env("PATH", &root);
@@ -70,12 +78,11 @@ fn triggers_are_explained_by_a_program() {
     let program = root.join("rhist-explain");
     let script = "#!/bin/sh\nif [ \"$2\" = hist:keys=a ]; then echo \"It counts.\"; \
                   else echo \"rhist-explain: wrong: $2\" >&2; exit 1; fi\n";
-    fs::write(&program, script).unwrap();
-    fs::set_permissions(
-        &program,
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
+    let write = format!(
+        "cat >'{0}' <<'END'\n{script}END\nchmod +x '{0}'",
+        program.display()
+    );
+    run("sh", ["-e".as_ref(), "-c".as_ref(), write.as_ref()]);
     assert_eq!(
         explain("hist:keys=a"),
         (Some(0), "It counts.\n".into(), String::new())
