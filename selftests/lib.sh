@@ -326,6 +326,18 @@ records() { ask records "$1"; }
 # instance NAME - makes one; 'run' removes it
 instance() { mkdir "$TRACEFS/instances/$1"; }
 
+# remove_instance NAME EVENT... - removes one with its triggers, which are on these events. The view refuses to while there are
+# any.
+remove_instance() {
+	gone_instance=instances/$1
+	shift
+	if [ "$IDLE" != 0 ]; then
+		not rmdir "$gone_instance" 2>/dev/null
+		for gone_event; do within "$gone_instance" remove_all "$gone_event"; done
+	fi
+	rmdir "$gone_instance"
+}
+
 # within DIRECTORY CMD... - runs a function of this file elsewhere
 within() {
 	within_from=$PWD

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # What selftests/stock/load runs in the guest: the tests of test.d with the view in the place of tracefs, but for those that
-# left-out names. Prints KTAP.
+# left-out names; TESTS are the tests and groups, by default all. Prints KTAP.
 
 VIEW=/sys/kernel/rhist
 SELFTESTS=$(dirname "$0")/..
@@ -15,5 +15,5 @@ insmod ./rust_hist.ko || exit 1
 # First, as the last one of the others locks the kernel down.
 rhist shell sh "$SELFTESTS/run" -1 $CLIENTS || exit 1
 mount -t rhistfs none $VIEW || exit 1
-# shellcheck disable=SC2046
-TRACEFS=$VIEW exec sh "$SELFTESTS/run" -1 -x $CLIENTS $(awk '!/^#/ { print "-x", $1 }' "$SELFTESTS/stock/left-out")
+# shellcheck disable=SC2046,SC2086
+TRACEFS=$VIEW exec sh "$SELFTESTS/run" -1 -x $CLIENTS $(awk '!/^#/ { print "-x", $1 }' "$SELFTESTS/stock/left-out") $TESTS
