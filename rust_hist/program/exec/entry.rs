@@ -301,7 +301,10 @@ impl Action {
     /// Returns the value tracked by the action's handler at this moment, 0 if there is none.
     #[inline]
     fn tracked_in(&self, aux: &[Pair]) -> u64 {
-        self.track.map_or(0, |track| track_value(aux, track.at))
+        match self.track {
+            Some(track) => track_value(aux, track.at),
+            None => 0,
+        }
     }
 
     /// Whether the action generates a synthetic event that is enabled for anything.
