@@ -75,6 +75,7 @@ pub(super) fn hex(v: u64) -> Digits {
 pub(super) fn spaces<W: Out>(n: usize, out: &mut W) -> fmt::Result {
     const SPACES: &[u8] = &[b' '; 64];
 
+    debug_assert!(n <= SPACES.len());
     out.write_bytes(SPACES.get(..n).unwrap_or(SPACES))
 }
 
