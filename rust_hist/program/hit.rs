@@ -180,6 +180,9 @@ where
     J: KeyForm,
     C: Context<'c>,
 {
+    // `RefKey` takes the number of words from the key itself, or else from the key of the row, which is another key here.
+    const { assert!(J::KIND.is_whole()) };
+
     let map = cx.map();
 
     if const { STEPS & NESTED != 0 } && cx.is_too_deep() {
